@@ -1,17 +1,26 @@
-"""What values a text states, and whether two are the same: quantities, dates, times, yes and no, lists, and words."""
+"""Values that a text states, and whether two are the same: quantities, dates, times, yes and no, lists, and words."""
 
 from tracer_hooks.values._calculation import Calculation
 from tracer_hooks.values._calculations import calculations_in
 from tracer_hooks.values._comparing import AnswerComparison, compare_values
-from tracer_hooks.values._date_calculations import WEEKDAYS, DateCalculation, date_calculations_in
-from tracer_hooks.values._dates import DateValue, dates_in, days_apart, on_calendar, same_date
+from tracer_hooks.values._dates import (
+    WEEKDAYS,
+    DateCalculation,
+    DateValue,
+    TimeValue,
+    date_calculations_in,
+    dates_in,
+    days_apart,
+    on_calendar,
+    same_date,
+    same_time,
+    times_in,
+)
+from tracer_hooks.values._expressions import TextReader, without_markup
 from tracer_hooks.values._mentions import items_of, mentions, mentions_in
-from tracer_hooks.values._number_words import ONES
-from tracer_hooks.values._open_expressions import Expression, expressions_in
-from tracer_hooks.values._plain_mathematics import without_markup
+from tracer_hooks.values._numerals import ONES
 from tracer_hooks.values._quantities import Quantity, quantities_in, same_quantity
-from tracer_hooks.values._reader import TextReader
-from tracer_hooks.values._times import TimeValue, same_time, times_in
+from tracer_hooks.values._signed_calculations import Expression, expressions_in
 from tracer_hooks.values._units import common_measure, currency_named, readings
 
 __all__ = [

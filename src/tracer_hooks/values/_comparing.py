@@ -1,4 +1,4 @@
-"""Whether an answer is the expected one: by value where the expected one is a value, by words where it is text."""
+"""Comparison of an answer with the expected one: by value where that is a value, by words where it is text."""
 
 from __future__ import annotations
 
@@ -7,23 +7,32 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeVar
 
-from tracer_hooks.values._dates import DateValue
-from tracer_hooks.values._lists import Listing, answered_list, expected_list, lists_in_brackets
+from tracer_hooks.values._dates import DateValue, TimeValue
+from tracer_hooks.values._expected import (
+    Listing,
+    Range,
+    answered_list,
+    answered_truth,
+    expected_list,
+    expected_moment,
+    expected_number,
+    expected_truth,
+    is_moment,
+    is_number,
+    lists_in_brackets,
+    moments_that_count,
+    numbers_that_count,
+)
 from tracer_hooks.values._mentions import LONGEST_VALUE, is_choice, mentions, with_plain_numbers
-from tracer_hooks.values._moments import expected_moment, is_moment, moments_that_count
-from tracer_hooks.values._numbers import Range, expected_number, is_number, numbers_that_count
-from tracer_hooks.values._patterns import lazy
 from tracer_hooks.values._quantities import Quantity
 from tracer_hooks.values._stated import stated_values
-from tracer_hooks.values._times import TimeValue
-from tracer_hooks.values._words import asserts, bare, contains, folded
-from tracer_hooks.values._yes_no import answered_truth, expected_truth
+from tracer_hooks.values._text import asserts, bare, contains, folded, lazy
 
 _V = TypeVar("_V", Quantity | Range, DateValue | TimeValue, "Letter")
 Kind = Literal["number", "date", "yes/no", "list", "text"]
 
 _READ = 60_000
-"""How much of a longer answer is read for its values: a sixth from its beginning, the rest from its end."""
+"""Characters of a longer answer that are read for its values: a sixth from its beginning, the rest from its end."""
 _SHOWN = 200
 _CHOICE = lazy(r"(?<![\w'’.-])([A-Z])(?![\w'’+#-])")
 
@@ -38,7 +47,7 @@ class Letter(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AnswerComparison:
-    """Whether an answer is the expected one."""
+    """The outcome of comparing an answer with the expected one."""
 
     same: bool
     kind: Kind
@@ -93,7 +102,7 @@ def _as_number(expected: str, answer: str) -> AnswerComparison | None:
     if number is None:
         return None
     found = numbers_that_count(number, _read(answer))
-    return _of_values("number", expected, found, lambda one: is_number(number, one), "no number that counts")
+    return _of_values("number", expected, found, lambda value: is_number(number, value), "no number that counts")
 
 
 def _of_values(
@@ -124,7 +133,7 @@ def _same_items(expected: Listing, given: Listing) -> bool:
     if len(expected.items) != len(given.items):
         return False
     if expected.is_ordered:
-        return all(_same_item(one, other) for one, other in zip(expected.items, given.items, strict=True))
+        return all(_same_item(*pair) for pair in zip(expected.items, given.items, strict=True))
     left = list(given.items)
     for item in expected.items:
         at = next((at for at, other in enumerate(left) if _same_item(item, other)), None)
@@ -162,17 +171,15 @@ def _as_choice(expected: str, answer: str) -> AnswerComparison:
     """One capital letter is a choice: "A" as the article is none."""
     text = _read(answer)
     letters = [
-        Letter(match[1], match.start(), match.end()) for match in _CHOICE.finditer(text) if not _is_article(match)
+        Letter(match[1], match.start(), match.end())
+        for match in _CHOICE.finditer(text)
+        if not (match[1] in "AI" and re.match(r"\s[a-z]", text[match.end() : match.end() + 2]))
     ]
     return _of_values("text", expected, stated_values(text, letters), lambda found: found.text == expected, "no choice")
 
 
-def _is_article(match: re.Match[str]) -> bool:
-    return match[1] in "AI" and re.match(r"\s[a-z]", match.string[match.end() : match.end() + 2]) is not None
-
-
 def _same_but_for_numbers(expected: str, answer: str) -> bool:
-    """Whether the text stands in the answer when numbers are put in one way: "costs 1000 EUR", "costs 1,000 EUR"."""
+    """Tell whether the text stands in the answer when numbers are put in one way: "costs 1000", "costs 1,000"."""
     if not any(letter.isdigit() for letter in expected) or len(answer) > _READ:
         return False
     return asserts(folded(with_plain_numbers(answer)), folded(with_plain_numbers(expected)))

@@ -1,33 +1,25 @@
-"""Calendar dates in text."""
+"""Dates and times of day in text, and what a text calculates with dates."""
 
 from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import NamedTuple
 
-from tracer_hooks.values._patterns import lazy
-from tracer_hooks.values._regions import REMEMBERED, near_digits
+from tracer_hooks.values._numerals import word_numbers_in
+from tracer_hooks.values._text import REMEMBERED, lazy, near_digits
 
 _MONTH_NAMES = (
-    "january jan januar",
-    "february feb februar",
-    "march mar märz",
-    "april apr",
-    "may mai",
-    "june jun juni",
-    "july jul juli",
-    "august aug",
-    "september sept sep",
-    "october oct oktober okt",
-    "november nov",
-    "december dec dezember dez",
+    "january jan januar, february feb februar, march mar märz, april apr, may mai, june jun juni, july jul juli, "
+    "august aug, september sept sep, october oct oktober okt, november nov, december dec dezember dez"
 )
-_MONTHS = {name: number for number, names in enumerate(_MONTH_NAMES, start=1) for name in names.split()}
+_MONTHS = {name: number for number, names in enumerate(_MONTH_NAMES.split(", "), start=1) for name in names.split()}
 _BEGINNINGS = tuple(sorted({name[:3] for name in _MONTHS}))
-_DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _MONTH = r"(?P<month>[JFMASONDjfmasond][A-Za-zä]{2,8})\b\.?"
 _DAY = r"(?P<day>\d{1,2})"
 _GAP = r"[\s\u00a0]{1,2}"
@@ -45,7 +37,7 @@ _DAY_MONTH = lazy(
 )
 _MONTH_DAY = lazy(rf"{_MONTH}{_GAP}(?:the{_GAP})?{_DAY}(?:st|nd|rd|th)?(?![\w%]|[.,:]\d){_YEAR}")
 _MONTH_YEAR = lazy(rf"{_MONTH},?{_GAP}(?:of{_GAP})?(?P<year>\d{{4}})(?!\w|[.,]\d)")
-_WEEKDAY = lazy(rf"\b({'|'.join(_DAYS)}),?\s{{1,2}}(?:the\s)?$", re.IGNORECASE)
+_WEEKDAY = lazy(rf"\b({'|'.join(WEEKDAYS)}),?\s{{1,2}}(?:the\s)?$", re.IGNORECASE)
 # Lower case they are words: "they may 5 times", "march 3 miles".
 _ALSO_WORDS = frozenset(("may", "march", "mar"))
 _COMMON_YEAR, _LEAP_YEAR = 2023, 2024
@@ -71,19 +63,21 @@ class DateValue:
 
 def dates_in(text: str) -> list[DateValue]:
     """Every calendar date in ``text``, in order; they do not overlap."""
-    return list(_read_once(text) if len(text) <= REMEMBERED else _dates(text))
+    return list(_dates_once(text) if len(text) <= REMEMBERED else _read_dates(text))
 
 
-def _dates(text: str) -> list[DateValue]:
+def _read_dates(text: str) -> list[DateValue]:
     found = sorted(_candidates(text), key=lambda date: (date.start, -date.end))
     dates: list[DateValue] = []
     for date in found:
         if not dates or date.start >= dates[-1].end:
-            dates.append(_with_weekday(date, text))
+            before = _WEEKDAY.search(text[max(0, date.start - 20) : date.start])
+            weekday = WEEKDAYS.index(before.group(1).capitalize()) if before else None
+            dates.append(replace(date, weekday=weekday))
     return dates
 
 
-_read_once = lru_cache(maxsize=8)(_dates)
+_dates_once = lru_cache(maxsize=8)(_read_dates)
 
 
 def same_date(expected: DateValue, found: DateValue) -> bool:
@@ -101,31 +95,20 @@ def same_date(expected: DateValue, found: DateValue) -> bool:
 def on_calendar(value: DateValue, *, year: int | None = None) -> datetime.date | None:
     """The day of the calendar that a date names; None where it names no day, or one that the year does not have.
 
-    Args:
-        value: A date.
-        year: The year of one that names none; without it, a year that is no leap year.
+    The ``year`` is that of a date that names none; without it, one that is no leap year.
     """
-    return None if value.day is None else _day(_year_of(value, year), value.month, value.day)
+    year = next((each for each in (value.year, year) if each is not None), _COMMON_YEAR)
+    return None if value.day is None else _day(year, value.month, value.day)
 
 
 def possible_days(value: DateValue, *, year: int | None = None) -> list[datetime.date]:
     """Every day of the calendar that a date may name, the likeliest first.
 
-    ``05/06/2024`` may be in May; without any year the date may be of a leap year.
-
-    Args:
-        value: A date.
-        year: The year of one that names none.
+    ``05/06/2024`` may be in May; without any year, in the date or given, it may be of a leap year.
     """
-    years = [_COMMON_YEAR, _LEAP_YEAR] if value.year is None and year is None else [_year_of(value, year)]
-    found = [_day(one, month, day) for one in years for month, day in _readings(value) if day is not None]
+    years = [each for each in (value.year, year) if each is not None][:1] or [_COMMON_YEAR, _LEAP_YEAR]
+    found = [_day(each, month, day) for each in years for month, day in _readings(value) if day is not None]
     return list(dict.fromkeys(day for day in found if day is not None))
-
-
-def _year_of(value: DateValue, year: int | None) -> int:
-    if value.year is not None:
-        return value.year
-    return _COMMON_YEAR if year is None else year
 
 
 def _day(year: int, month: int, day: int) -> datetime.date | None:
@@ -136,7 +119,7 @@ def _day(year: int, month: int, day: int) -> datetime.date | None:
 
 
 def days_apart(one: DateValue, other: DateValue) -> int | None:
-    """How many days lie between two dates, in the year that either names; None where one is no day of the calendar."""
+    """The days between two dates, in the year that either names; None where one is no day of the calendar."""
     year = one.year or other.year
     first, second = on_calendar(one, year=year), on_calendar(other, year=year)
     return None if first is None or second is None else abs((first - second).days)
@@ -156,7 +139,7 @@ def _candidates(text: str) -> Iterator[DateValue]:
     for match in near_digits(text, _YEAR_LAST):
         yield from _year_last(match)
     lower = text.lower()
-    if not any(one in lower for one in _BEGINNINGS):
+    if not any(beginning in lower for beginning in _BEGINNINGS):
         return
     for match in near_digits(text, _DAY_MONTH):
         year = match["year"] or match["year2"]
@@ -192,10 +175,220 @@ def _checked(
 ) -> Iterator[DateValue]:
     is_month = 1 <= month <= 12
     if is_month and (day is None or 1 <= day <= _MONTH_LENGTHS[month - 1]):
-        end = match.end()
-        yield DateValue(year, month, day, match.group(), match.start(), end, is_ambiguous=is_ambiguous)
+        yield DateValue(year, month, day, match.group(), *match.span(), is_ambiguous=is_ambiguous)
 
 
-def _with_weekday(date: DateValue, text: str) -> DateValue:
-    before = _WEEKDAY.search(text[max(0, date.start - 20) : date.start])
-    return replace(date, weekday=_DAYS.index(before.group(1).casefold())) if before else date
+_TIME = lazy(
+    r"(?<![\w.,:/-])(?P<hour>\d{1,2})(?:[:.](?P<minute>\d{2})(?::(?P<second>\d{2})(?:\.\d{1,9})?)?)?"
+    r"(?:[ \u00a0\u202f]?(?P<half>[ap]\.?m\b\.?|[AP]\.?M\b\.?)|(?P<clock>[ \u00a0](?:Uhr|o['’]clock)\b))?(?!\w|:\d)"
+)
+_ISO = lazy(r"(?<=\d[T ])(?P<hour>\d{2}):(?P<minute>\d{2})(?::(?P<second>\d{2})(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?")
+_NAMED_HOURS = {"noon": 12, "midnight": 0}
+_NAMED_TIME = lazy(r"(?:[Nn]oon|[Mm]idnight)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class TimeValue:
+    """A time of day."""
+
+    hour: int
+    minute: int
+    second: int
+    text: str
+    """As it is written."""
+    start: int
+    end: int
+
+
+def times_in(text: str) -> list[TimeValue]:
+    """Every time of day in ``text``, in order: ``14:30``, ``2:30 pm``, ``2 pm``, ``14.30 Uhr``, ``noon``."""
+    return list(_times_once(text) if len(text) <= REMEMBERED else _read_times(text))
+
+
+def _read_times(text: str) -> list[TimeValue]:
+    found = [time for match in near_digits(text, _TIME) if (time := _clock_time(match))]
+    found += [time for match in near_digits(text, _ISO) if (time := _valid(match, int(match["hour"])))]
+    found += [
+        TimeValue(_NAMED_HOURS[match.group().casefold()], 0, 0, match.group(), match.start(), match.end())
+        for match in _NAMED_TIME.finditer(text)
+        if not text[max(0, match.start() - 1) : match.start()].isalpha()  # "afternoon"
+    ]
+    return list({time.start: time for time in sorted(found, key=lambda time: (time.start, time.end))}.values())
+
+
+_times_once = lru_cache(maxsize=8)(_read_times)
+
+
+def same_time(expected: TimeValue, found: TimeValue) -> bool:
+    """Tell whether both are the same minute, and the same second where the expected time has one."""
+    return (expected.hour, expected.minute) == (found.hour, found.minute) and expected.second in (0, found.second)
+
+
+def _clock_time(match: re.Match[str]) -> TimeValue | None:
+    hour, half = int(match["hour"]), match["half"]
+    with_colon = match["minute"] is not None and match.group()[match.end("hour") - match.start()] == ":"
+    if not (half or match["clock"] or with_colon):
+        return None  # "14.30" and "14" are numbers
+    if half:
+        if not 1 <= hour <= 12:
+            return None
+        hour = hour % 12 + (12 if half[0] in "pP" else 0)
+    return _valid(match, hour)
+
+
+def _valid(match: re.Match[str], hour: int) -> TimeValue | None:
+    minute, second = int(match["minute"] or 0), int(match["second"] or 0)
+    if hour > 23 or minute > 59 or second > 59:
+        return None
+    return TimeValue(hour, minute, second, match.group(), match.start(), match.end())
+
+
+_D, _N = "\ue010", "\ue011"
+_SPAN = rf"{_N} (?P<unit>days?|weeks?|nights?|tage?|jours?)"
+_IS = (
+    r"(?: ?=| ?→|,? (?:that |this |which |it )?(?:is|are|was|makes?|gives?|falls? on|means|lasts?|comes? to"
+    r"|ergibt|ist))"
+)
+_AFTER = re.compile(
+    rf"{_SPAN} (?P<way>after|from|later than|before|earlier than|prior to|nach|vor) {_D}{_IS} (?:only |the )?{_D}", re.I
+)
+_PLUS = re.compile(rf"{_D} ?(?P<sign>\+|plus|-|−|minus) ?{_SPAN}{_IS} {_D}", re.I)
+_LATER = re.compile(rf"{_D},? (?:and )?{_SPAN} (?P<way>later|earlier){_IS} {_D}", re.I)
+_NUMBER = re.compile(r"(?<![\w.,/-])\d{1,4}(?![\w/-]|[.,]\d)")
+_WEEKDAY_BEFORE = re.compile(rf" (?:a |the )?(?:{'|'.join(WEEKDAYS)}),? $", re.IGNORECASE)
+_MOST_DAYS = 20_000
+
+
+class _Place(NamedTuple):
+    """A date or a whole number in the marked text, and where it stands in the text itself."""
+
+    at: int
+    value: DateValue | int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class DateCalculation:
+    """A statement about dates, and what the calendar says to it."""
+
+    correction: str
+    """The right statement, without a full stop: "10 days after 24 February 2024 is 5 March 2024, not 6 March 2024"."""
+    right: str
+    """The right date or weekday, as the text would write it."""
+    stated: str
+    """The date or weekday that the text names."""
+    holds: bool
+    start: int
+    end: int
+
+
+def date_calculations_in(text: str, *, year: int | None = None) -> list[DateCalculation]:
+    """Every statement about dates in ``text`` that the calendar can check: a date some days from another, a weekday.
+
+    Args:
+        text: Without mark-up.
+        year: The year of dates that name none, when the run tells it.
+    """
+    dates = [date for date in dates_in(text) if date.day is not None]
+    if not dates:
+        return []
+    years = {date.year for date in dates if date.year is not None}
+    year = years.pop() if len(years) == 1 else year
+    marked, places = _marked(text, dates)
+    found = [*_weekdays(dates)]
+    for pattern in (_AFTER, _PLUS, _LATER):
+        for match in pattern.finditer(marked):
+            inside = [place for place in places if match.start() <= place.at < match.end()]
+            named = [place.value for place in inside if isinstance(place.value, DateValue)]
+            counts = [place.value for place in inside if isinstance(place.value, int)]
+            if len(named) == 2 and len(counts) == 1:
+                term = _term(match, named[0], counts[0], named[1], year)
+                found += [replace(term, start=inside[0].start, end=inside[-1].end)] if term is not None else []
+    return sorted(found, key=lambda calculation: calculation.start)
+
+
+def _term(
+    match: re.Match[str], begin: DateValue, count: int, stated: DateValue, year: int | None
+) -> DateCalculation | None:
+    """A date, and another that is said to lie a number of days from it."""
+    groups = match.groupdict()
+    is_back = (groups.get("way") or "").casefold() in ("before", "earlier than", "prior to", "earlier", "vor")
+    is_back = is_back or (groups.get("sign") or "") in ("-", "−", "minus")
+    days = count * (7 if groups["unit"].casefold().startswith("week") else 1)
+    rights = [] if days > _MOST_DAYS else _moved(begin, -days if is_back else days, stated, year)
+    if not rights:
+        return None
+    right = min(rights, key=lambda day: _apart(day, stated))
+    written = _written(right, stated)
+    return DateCalculation(
+        correction=f"{count} {groups['unit']} {'before' if is_back else 'after'} {begin.text} is {written}, "
+        f"not {stated.text.rstrip('.')}",
+        right=written,
+        stated=stated.text,
+        holds=_apart(right, stated) == 0,
+        start=begin.start,
+        end=stated.end,
+    )
+
+
+def _moved(begin: DateValue, days: int, stated: DateValue, year: int | None) -> list[datetime.date]:
+    """Every day that may lie so many days from a date; where only the other date has a year, in any that fits."""
+    year = stated.year or year
+    years = (year, year - 1, year + 1) if begin.year is None and stated.year is not None and year else (year,)
+    begins = dict.fromkeys(day for each in years for day in possible_days(begin, year=each))
+    found = []
+    for day in begins:
+        with suppress(OverflowError):  # beyond the year 9999
+            found.append(day + datetime.timedelta(days=days))
+    return found
+
+
+def _weekdays(dates: Sequence[DateValue]) -> Iterator[DateCalculation]:
+    for date in dates:
+        days = possible_days(date) if date.year is not None else []
+        if not days or date.weekday is None:
+            continue
+        right, stated = WEEKDAYS[days[0].weekday()], WEEKDAYS[date.weekday]
+        holds = any(day.weekday() == date.weekday for day in days)
+        correction = f"{date.text} is a {right}, not a {stated}"
+        yield DateCalculation(correction, right, stated, holds, date.start, date.end)
+
+
+def _apart(day: datetime.date, stated: DateValue) -> int:
+    """The days between a day and a date, in the reading of the date that is nearest."""
+    apart = (abs((day - other).days) for other in possible_days(stated, year=day.year))
+    return min(apart, default=datetime.date.max.toordinal())
+
+
+def _marked(text: str, dates: Sequence[DateValue]) -> tuple[str, list[_Place]]:
+    """The text with one sign for each date and whole number, and their places."""
+    found: list[tuple[int, int, DateValue | int]] = [(date.start, date.end, date) for date in dates]
+    found += ((match.start(), match.end(), int(match.group())) for match in _NUMBER.finditer(text))
+    found += ((number.start, number.end, number.value) for number in word_numbers_in(text))
+    # A date goes before the number that it begins with; what lies in one that was taken is passed over.
+    found.sort(key=lambda value: value[0])
+    parts: list[str] = []
+    places: list[_Place] = []
+    length = end = 0
+    for start, stop, value in found:
+        if start < end:
+            continue
+        between = _WEEKDAY_BEFORE.sub(" ", re.sub(r"\s+", " ", text[end:start]))
+        parts += [between, _D if isinstance(value, DateValue) else _N]
+        places.append(_Place(length + len(between), value, start, stop))
+        length += len(between) + 1
+        end = stop
+    parts.append(re.sub(r"\s+", " ", text[end:]))
+    return "".join(parts), places
+
+
+def _written(day: datetime.date, like: DateValue) -> str:
+    """``day`` in the way in which another date is written."""
+    if re.match(r"\d{4}-", like.text):
+        return day.isoformat()
+    name = day.strftime("%B")
+    year = f" {day.year}" if like.year is not None else ""
+    if like.text[:1].isdigit():
+        return f"{day.day} {name}{year}"
+    return f"{name} {day.day}" + (f", {day.year}" if year else "")

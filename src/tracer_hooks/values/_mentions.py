@@ -1,17 +1,21 @@
-"""Where a text gives a value away: in any writing that the comparison of answers takes for it, and in any role."""
+"""Places where a text gives a value away: in any writing that the comparison takes for it, and in any role."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator
 
-from tracer_hooks.values._lists import Listing, expected_list
-from tracer_hooks.values._moments import expected_moment, moment_places
-from tracer_hooks.values._numbers import expected_number, number_places
-from tracer_hooks.values._patterns import lazy
+from tracer_hooks.values._expected import (
+    Listing,
+    expected_list,
+    expected_moment,
+    expected_number,
+    expected_truth,
+    moment_places,
+    number_places,
+)
 from tracer_hooks.values._quantities import quantities_in
-from tracer_hooks.values._words import bare, contains, fold_in_place, folded, places
-from tracer_hooks.values._yes_no import expected_truth
+from tracer_hooks.values._text import bare, contains, fold_in_place, folded, lazy, places
 
 LONGEST_VALUE = 200
 """An expected answer that is longer is text."""
@@ -19,7 +23,7 @@ LONGEST_VALUE = 200
 _Place = tuple[int, int]
 _NEAR = 20
 _BETWEEN = lazy(r"[^()\[\]{}:=\d]+")
-"""What may stand between two items of a list whose order counts."""
+"""The signs that may stand between two items of a list whose order counts."""
 _LETTER = lazy(r"(?<![\w'’.-])([A-Za-z])(?![\w'’+#-])")
 _GOES_ON = lazy(r"\s(?!(?:or|and|is)\b)\w")
 
@@ -30,7 +34,7 @@ def mentions(text: str, value: str) -> bool:
 
 
 def mentions_in(text: str, value: str) -> list[_Place]:
-    """Where ``text`` gives ``value`` away, in order and without overlap; nowhere where :func:`mentions` is false.
+    """Find where ``text`` gives ``value`` away, in order and without overlap; nowhere where :func:`mentions` is false.
 
     Of a list, it is the place of every item, and none as long as one of them is missing.
     """

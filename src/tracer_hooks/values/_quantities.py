@@ -8,33 +8,52 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 
-from tracer_hooks.values._notation import Style, is_one_group, read_digits, style_of
-from tracer_hooks.values._number_words import word_numbers_in
-from tracer_hooks.values._patterns import lazy
-from tracer_hooks.values._regions import REMEMBERED
-from tracer_hooks.values._spans import Spans, places_without_amounts
-from tracer_hooks.values._surroundings import (
+from tracer_hooks.values._dates import dates_in, times_in
+from tracer_hooks.values._numerals import (
     after_number,
     currency_before,
     is_approximation,
     is_label,
+    is_one_group,
     list_numbers,
+    read_digits,
     sign_before,
     stands_alone,
+    style_of,
+    word_numbers_in,
 )
+from tracer_hooks.values._text import REMEMBERED, lazy, near_digits
 from tracer_hooks.values._units import common_measure, is_currency
 
-_VULGAR = "½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞"
-_VULGAR_VALUES = dict(
-    zip(
-        _VULGAR,
-        map(
-            Fraction,
-            ["1/2", "1/3", "2/3", "1/4", "3/4", "1/5", "2/5", "3/5", "4/5", "1/6", "5/6", "1/8", "3/8", "5/8", "7/8"],
-        ),
-        strict=True,
-    )
+_ADDRESS = lazy(r"https?://[^\s)>\]]{1,2000}")
+_NO_AMOUNT = lazy(
+    # Telephone numbers.
+    r"\+\d{1,3}(?:[ ().-]{1,2}\d{1,8}){2,6}(?!\w)|\(\d{3}\) ?\d{3}-\d{4}(?!\d)"
+    # Three rows of digits with hyphens: telephone, social security, ISBN; not a subtraction, which has spaces.
+    r"|(?<![\w.,-])\d{1,12}(?:-\d{1,12}){2,8}(?![\w-])"
+    # The addresses of machines, versions.
+    r"|(?<![\w.])v?\d{1,5}(?:\.\d{1,5}){2,3}(?![\w.]|,\d)"
+    # Chains of slashes.
+    r"|(?<![\w.])\d{1,12}(?:/\d{1,12}){2,8}"
+    r"|\b0[xX][0-9a-fA-F]{1,64}\b"
 )
+
+
+def _places_without_amounts(text: str) -> bytearray:
+    """A mark for each letter of ``text`` whether it belongs to something whose digits are no amount."""
+    found = [(date.start, date.end) for date in dates_in(text)]
+    found += [(time.start, time.end) for time in times_in(text)]
+    found += [match.span() for match in _ADDRESS.finditer(text)] if "://" in text else []
+    found += [match.span() for match in near_digits(text, _NO_AMOUNT)]
+    marks = bytearray(len(text))
+    for start, end in found:
+        marks[start:end] = b"\1" * (end - start)
+    return marks
+
+
+_VULGAR = "½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞"
+_RATIOS = "1/2 1/3 2/3 1/4 3/4 1/5 2/5 3/5 4/5 1/6 5/6 1/8 3/8 5/8 7/8"
+_VULGAR_VALUES = dict(zip(_VULGAR, map(Fraction, _RATIOS.split()), strict=True))
 _ROW = r"\d+(?:[.,'’]\d+|[ \u00a0\u2009\u202f]\d{3}(?!\d))*"
 _NUMBER = lazy(
     r"\\[dt]?frac\{(?P<over>\d{1,12})\}\{(?P<under>\d{1,12})\}"
@@ -58,7 +77,7 @@ class Quantity:
     start: int
     end: int
     decimals: int = 0
-    """How many decimals are written: 2 for "1.50"."""
+    """The number of decimals as written: 2 for "1.50"."""
     is_approximate: bool = False
     """The text says "about" or the like."""
     is_fraction: bool = False
@@ -130,7 +149,7 @@ def _in_digits(text: str) -> Iterator[Quantity]:
     if not rows:
         return
     style = style_of(row for match in rows if (row := match["row"]) and not row.isdigit())
-    nowhere = places_without_amounts(text)
+    nowhere = _places_without_amounts(text)
     labels = list_numbers(text)
     floor = 0
     for match in rows:
@@ -139,8 +158,8 @@ def _in_digits(text: str) -> Iterator[Quantity]:
             yield replace(quantity, is_label=True) if match.start() in labels else quantity
 
 
-def _read(match: re.Match[str], text: str, style: Style | None, nowhere: Spans, floor: int) -> Iterator[Quantity]:
-    if nowhere.cover(match.start()):
+def _read(match: re.Match[str], text: str, style: str | None, nowhere: bytearray, floor: int) -> Iterator[Quantity]:
+    if nowhere[match.start()]:
         return
     core = _core(match, style)
     if core is not None:
@@ -159,7 +178,7 @@ def _read(match: re.Match[str], text: str, style: Style | None, nowhere: Spans, 
                 yield from _dressed(text, (start, end), core, floor, in_row=True)
 
 
-def _core(match: re.Match[str], style: Style | None) -> Quantity | None:
+def _core(match: re.Match[str], style: str | None) -> Quantity | None:
     """The number without what stands around it."""
     start, end = match.span()
     if match["over"]:
@@ -261,24 +280,11 @@ def _compounds(found: list[Quantity], text: str) -> list[Quantity]:
     return merged
 
 
-_COMPOUND = frozenset(
-    (
-        ("week", "day"),
-        ("day", "h"),
-        ("h", "min"),
-        ("min", "s"),
-        ("year", "month"),
-        ("ft", "inch"),
-        ("lb", "oz"),
-        ("EUR", "cent"),
-        ("USD", "cent"),
-        ("GBP", "penny"),
-        ("km", "m"),
-        ("m", "cm"),
-        ("kg", "g"),
-        ("pound", "oz"),
-    )
+_LARGER_AND_SMALLER = (
+    "week day, day h, h min, min s, year month, ft inch, lb oz, pound oz, EUR cent, USD cent, GBP penny, km m, m cm, "
+    "kg g"
 )
+_COMPOUND = frozenset(tuple(units.split()) for units in _LARGER_AND_SMALLER.split(", "))
 
 
 def _joined(larger: Quantity, smaller: Quantity, text: str) -> Quantity | None:

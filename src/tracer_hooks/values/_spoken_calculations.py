@@ -4,16 +4,193 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from fractions import Fraction
+from functools import reduce
+from typing import NamedTuple
 
-from tracer_hooks.values._agreement import agrees
-from tracer_hooks.values._calculation import Calculation
+from tracer_hooks.values._calculation import Calculation, agrees, is_plausible
+from tracer_hooks.values._expressions import EQUALS_WORDS
 from tracer_hooks.values._quantities import Quantity
-from tracer_hooks.values._spoken_forms import FORMS
-from tracer_hooks.values._spoken_patterns import Form, N
-from tracer_hooks.values._spoken_wording import SIGNS, words_of
+from tracer_hooks.values._text import lazy
 from tracer_hooks.values._units import common_measure, is_currency
+
+_Terms = Sequence[Quantity]
+_N = "\ue002"
+"""Stands for a quantity."""
+_STOP = (
+    r"(?!(?:is|are|was|were|has|have|had|and|or|more|less|fewer|than|plus|minus|times|of|off|out|per|each|at"
+    r"|for|to|from"
+    r"|with|without|which|that|so|by|in|equals?|makes?|gives?|leaves?|comes?|totals?|costs?|altogether|together)\b)"
+)
+_WORD = rf"{_STOP}[^\W\d][\w'’-]{{0,19}}"
+_NOUN = rf"(?: {_WORD}){{0,3}}"
+_WHO = r"(?: (?:the|our|their|his|her|my|all|all the|your|those|these|its))?"
+_IS = (
+    rf"(?: ?[=≈→] ?|[,;:]? ?(?:so |and )?(?:that |this |it |which )?(?:{EQUALS_WORDS}|costs?|will cost)"
+    r"(?: (?:about|roughly|exactly|only|just|to|now))* ?)"
+)
+_SO = (
+    rf"(?:{_IS}|, another |[,;:]? ?(?:so|thus|therefore|hence|—|–|-|:)(?: (?:that(?:'s| is| makes)|it(?:'s|"
+    rf" is)|together|in total|we (?:need|have|pay|get)|they (?:pay|cost|need)))?,? )"
+)
+_LIST = rf"{_N}(?>{_NOUN}(?:,| and|, and| plus| und| et) {_N}){{1,20}}"
+_LABELLED = (
+    rf"{_N}(?>{_NOUN}(?:[,;]|,? and| plus| und| et) (?:(?!more\b|less\b)[^\W\d][\w'’-]{{0,19}},? ){{0,4}}{_N}){{1,20}}"
+)
+_ALL_WORDS = "altogether|in total|together|in all|in sum|combined|all told|overall|insgesamt|zusammen|au total"
+_ALL = f"(?:{_ALL_WORDS})"
+_EACH = r"(?: ?each| apiece| per \w+| an? \w+| ?/ ?\w+)"
+_TAX = r"(?:tip|tax|vat|fee|commission|surcharge|service|interest|gratuity|markup|duty|levy|increase|raise|bonus)"
+_CUT = r"(?:discount|reduction|rebate|cut|decrease|off)"
+
+
+class Form(NamedTuple):
+    """One sentence that states a calculation."""
+
+    kind: str
+    """Decides what its quantities have to be, and how it is named in a correction."""
+    pattern: re.Pattern[str]
+    values: Callable[[_Terms], Sequence[Fraction]]
+    """The results of the terms: first what is meant, then what may be meant as well."""
+    one_unit: bool = False
+    cues: frozenset[str] = frozenset()
+    """A text without any of these, in lower case, does not hold the sentence: that is found out much sooner."""
+
+
+def _total(terms: _Terms) -> list[Fraction]:
+    return [sum((term.value for term in terms), Fraction(0))]
+
+
+def _product(terms: _Terms) -> list[Fraction]:
+    return [reduce(lambda product, term: product * term.value, terms, Fraction(1))]
+
+
+def _added(terms: _Terms) -> list[Fraction]:
+    part, whole = terms
+    if part.unit == "%" and whole.unit != "%":
+        return [whole.value * (1 + _share(part)), whole.value * _share(part)]
+    return _total(terms)
+
+
+def _share(quantity: Quantity) -> Fraction:
+    """A percentage or fraction as a part of one."""
+    return quantity.value / 100 if quantity.unit == "%" else quantity.value
+
+
+def _part(terms: _Terms) -> list[Fraction]:
+    return [_share(terms[0]) * terms[1].value]
+
+
+def _part_or_more(terms: _Terms) -> list[Fraction]:
+    return [*_part(terms), (1 + _share(terms[0])) * terms[1].value]
+
+
+def _rest_or_part(terms: _Terms) -> list[Fraction]:
+    return [(1 - _share(terms[0])) * terms[1].value, *_part(terms)]
+
+
+def _less(terms: _Terms) -> list[Fraction]:
+    whole, part = terms
+    if part.unit == "%":
+        return [whole.value * (1 - _share(part)), whole.value * _share(part)]
+    return [whole.value - part.value]
+
+
+def _form(
+    kind: str, cues: str, pattern: str, values: Callable[[_Terms], Sequence[Fraction]], *, one_unit: bool = False
+) -> Form:
+    """One sentence, of its pattern; ``cues`` are parted by "|"."""
+    needed = frozenset(cues.split("|")) if cues else frozenset[str]()
+    return Form(kind, lazy(pattern, re.IGNORECASE), values, one_unit, needed)
+
+
+_OPEN_FORMS = (
+    _form(
+        "+",
+        "sum of|total of|add",
+        rf"\b(?:sum of|total of|adding(?: up)?|add(?: up)?) {_LIST}{_NOUN},?(?: we| you| I)?{_IS}{_N}",
+        _total,
+    ),
+    _form(
+        "added",
+        "add",
+        rf"\b(?:adding|add) {_N}{_NOUN} to{_WHO} {_N}{_NOUN},?(?: we| you| I)?{_IS}{_N}",
+        _added,
+    ),
+    _form(
+        "×",
+        "product of|multiply",
+        rf"\b(?:product of|multiplying|multiply) {_N}{_NOUN} (?:and|by|with) {_N}{_NOUN}{_IS}{_N}",
+        _product,
+    ),
+    _form("of", "", rf"{_N} (?:of|on|von|de){_WHO} {_N}{_NOUN}{_IS}{_N}", _part),
+    _form("of", "", rf"{_N} {_TAX} (?:of|on){_WHO}(?: an?)? {_N}{_NOUN}{_IS}{_N}", _part_or_more),
+    _form("off", "", rf"{_N} {_CUT} (?:of |on )?(?:the |an? )?{_N}{_NOUN}{_IS}{_N}", _rest_or_part),
+    _form(
+        "difference",
+        "difference",
+        rf"\bdifference (?:between|of) {_N}{_NOUN} and {_N}{_NOUN}{_IS}{_N}",
+        lambda terms: [abs(terms[0].value - terms[1].value)],
+    ),
+    _form(
+        "/",
+        "divid",
+        rf"\bdivid(?:e|ing) {_N}{_NOUN} by {_N}{_NOUN},?(?: (?:we|you|I|one))?(?: get| obtain| have|{_IS}) ?{_N}",
+        lambda terms: [terms[0].value / terms[1].value],
+    ),
+    _form(
+        "half",
+        "half",
+        rf"\b(?:an? |one )?half (?:of )?(?:the )?{_N}{_NOUN}{_IS}{_N}",
+        lambda terms: [terms[0].value / 2],
+    ),
+)
+_CLOSED_FORMS = (
+    _form(
+        "+",
+        f"total|{_ALL_WORDS}",
+        rf"{_LABELLED}{_NOUN}[.:;,]?(?: [—–-])? ?(?:so |that is |which is |this is |they are )?"
+        rf"(?:{_ALL}|total)(?:{_IS}|,? ?(?:they |it |this )?(?:cost|weigh|take|need|have)s? |[ :]{{1,2}}){_N}",
+        _total,
+        one_unit=True,
+    ),
+    _form(
+        "×",
+        "each",
+        rf"{_N}{_NOUN}(?: of (?:them|these))? (?:at|with|of|for|à|zu|je) {_N}{_NOUN} each,?{_SO}{_N}",
+        _product,
+    ),
+    _form("×", "", rf"{_N}{_NOUN} (?:at|for) {_N}(?:{_EACH}|{_NOUN}),?(?:{_IS}| another ){_N}", _product),
+    _form("×", "", rf"{_N} {_WORD} (?:of|with) {_N}{_NOUN}(?: each)?,?{_SO}{_N}", _product),
+    _form(
+        "less",
+        "with|after|minus|less",
+        rf"{_N}{_NOUN},? (?:and )?(?:with|after|minus|less)(?: an?| the)? {_N}(?: {_CUT})?(?: it| this| that|"
+        rf" the \w+)?,?{_IS}{_N}",
+        _less,
+    ),
+)
+"""Sentences that must begin with it: a quantity before it may belong to it."""
+FORMS = (*_OPEN_FORMS, *_CLOSED_FORMS)
+_CUES = frozenset[str]().union(*(form.cues for form in FORMS))
+_SIGNS = {"added": "+", "of": "×", "off": "×-", "less": "-", "difference": "-", "half": "/"}
+"""The signs of each kind of sentence; a sum, a product and a quotient have one between every two terms."""
+
+
+def _words_of(kind: str, terms: _Terms) -> str:
+    """The calculation, for people: "20 % of 300", "half of 8"."""
+    texts = [term.text.strip() for term in terms]
+    if kind in ("+", "×", "/"):
+        return f" {kind} ".join(texts)
+    if kind in ("of", "off", "less"):
+        return f"{texts[0]} {kind} {texts[1]}"
+    if kind == "added":
+        return f"{texts[1]} + {texts[0]}"
+    if kind == "difference":
+        return " - ".join(texts if terms[0].value >= terms[1].value else reversed(texts))
+    return f"half of {texts[0]}"
+
 
 _AFTER = re.compile(
     r" ?(?:[+\-−*×/÷^%(=](?! )|[+−*×/÷^=]|(?:more|less|fewer|times|percent|points?|remainder|or|to|of|out|with"
@@ -24,40 +201,34 @@ _AFTER = re.compile(
     re.IGNORECASE,
 )
 _OPEN = re.compile(r"(?:[+*×·/÷^√]|[^\s\u2028] ?[-−–]) ?$")
-"""What goes on to the left: "3 + 20 % of 300 is 63"."""
+"""An expression that goes on to the left: "3 + 20 % of 300 is 63"."""
 _AFTER_STRICT = re.compile(
     r" ?(?:[!+\-−*×·⋅/÷^%(=]|(?:more|less|fewer|times|percent|points|per|remainder|or|to|of|out)\b)"
 )
-_PER = re.compile(r"^ ?(?:per|each|a|an) ?\w*", re.IGNORECASE)
 _SENTENCE = re.compile(r"[.!?;] |\u2028")
 _REACH = 160
-_NEAREST, _FARTHEST = Fraction(6, 10), Fraction(17, 10)
-"""A result farther off is about something else."""
 _FEW = 20
 """Small counts together may be of anything: "2 cups and 3 eggs make 12 pancakes"."""
 _YEARS = range(1900, 2101)
-_CUES = frozenset[str]().union(*(form.cues for form in FORMS))
 
 
 def spoken_calculations(text: str, quantities: Sequence[Quantity], results: Collection[int]) -> Iterator[Calculation]:
-    """Every calculation in words.
+    """Every calculation in words, in a text without mark-up.
 
-    Args:
-        text: Without mark-up.
-        quantities: Those of ``text``, in order.
-        results: Where the results of other calculations begin: a sentence may go on after one.
+    ``results`` are the places of the results of other calculations: a sentence may go on after one.
     """
     marked, places = _marked(text, quantities)
     known = set(results)
     clusters = list(_clusters(places))
     if not clusters:
         return
-    low = _lower(marked)
+    # In lower case as patterns that ignore case read it: to them the Turkish letters are plain ones, too.
+    low = marked.casefold().replace("i\u0307", "i").replace("\u0131", "i")
     heard = {cue for cue in _CUES if cue in low}
     for form in FORMS:
         if form.cues and form.cues.isdisjoint(heard):
             continue
-        for match in (one for start, end in clusters for one in form.pattern.finditer(marked, start, end)):
+        for match in (match for start, end in clusters for match in form.pattern.finditer(marked, start, end)):
             first, last = bisect_left(places, match.start()), bisect_left(places, match.end())
             reading = _Reading(form, quantities, first, last)
             found = reading.calculation()
@@ -65,11 +236,6 @@ def spoken_calculations(text: str, quantities: Sequence[Quantity], results: Coll
                 continue
             known.add(found.stated.start)
             yield found
-
-
-def _lower(text: str) -> str:
-    """A text in lower case, as patterns that ignore case read it: to them the Turkish letters are plain ones, too."""
-    return text.casefold().replace("i\u0307", "i").replace("\u0131", "i")
 
 
 def _clusters(places: Sequence[int]) -> Iterator[tuple[int, int]]:
@@ -89,7 +255,7 @@ def _marked(text: str, quantities: Sequence[Quantity]) -> tuple[str, list[int]]:
     length, end = 0, 0
     for quantity in quantities:
         between = _spaced(text[end : quantity.start])
-        parts += [between, N]
+        parts += [between, _N]
         places.append(length + len(between))
         length += len(between) + 1
         end = quantity.end
@@ -98,7 +264,7 @@ def _marked(text: str, quantities: Sequence[Quantity]) -> tuple[str, list[int]]:
 
 
 def _spaced(text: str) -> str:
-    return re.sub(r"[ \t]+", " ", text.replace("\n", " \u2028 ").replace(N, " "))
+    return re.sub(r"[ \t]+", " ", text.replace("\n", " \u2028 ").replace(_N, " "))
 
 
 class _Reading:
@@ -106,121 +272,94 @@ class _Reading:
 
     def __init__(self, form: Form, quantities: Sequence[Quantity], first: int, last: int) -> None:
         self._form = form
+        self._is_closed = form in _CLOSED_FORMS
         self._all = quantities
         self._first, self._last = first, last
-        found = list(quantities[first:last])
-        self._stated = found.pop(form.result) if found else None
-        self._terms = found
+        self._terms = quantities[first : last - 1]
+        self._stated = quantities[last - 1]
 
     def calculation(self) -> Calculation | None:
         """The calculation; None where the quantities do not fit the form."""
-        stated, terms = self._stated, self._terms
-        if stated is None or not terms or any(one.is_label for one in (stated, *terms)):
+        stated, terms, kind = self._stated, self._terms, self._form.kind
+        if not terms or any(quantity.is_label for quantity in (stated, *terms)) or not self._fits():
             return None
-        if not self._fits(stated) or (self._form.one_unit and len({one.unit for one in (stated, *terms)}) != 1):
+        if self._form.one_unit and len({quantity.unit for quantity in (stated, *terms)}) != 1:
             return None
         try:
             values = self._form.values(terms)
-        except (ZeroDivisionError, ValueError):
+        except ZeroDivisionError:
             return None
-        inexact = self._form.name not in ("+", "-", "×", "and", "from", "!")
+        inexact = kind not in ("+", "×")
         return Calculation(
-            left=words_of(self._form.name, terms),
+            left=_words_of(kind, terms),
             value=values[0],
             stated=stated,
             operands=tuple(terms),
-            operators=SIGNS.get(self._form.name) or self._form.name * (len(terms) - 1),
-            start=min(terms[0].start, stated.start),
-            end=max(terms[-1].end, stated.end),
-            holds=any(self._agrees(value, stated, inexact=inexact) for value in values),
+            operators=_SIGNS.get(kind) or kind * (len(terms) - 1),
+            start=terms[0].start,
+            end=stated.end,
+            holds=any(
+                agrees(value, stated, terms, rough=stated.is_approximate, inexact=inexact or stated.unit == "%")
+                for value in values
+            ),
         )
 
-    def _agrees(self, value: Fraction, stated: Quantity, *, inexact: bool) -> bool:
-        if agrees(value, stated, self._terms, rough=stated.is_approximate, inexact=inexact):
-            return True
-        return stated.unit == "%" and agrees(value, stated, (), inexact=True, rough=stated.is_approximate)
-
-    def _fits(self, stated: Quantity) -> bool:
+    def _fits(self) -> bool:
         """Tell whether a percentage stands where the form needs one, and only there."""
-        name, terms = self._form.name, self._terms
-        if name in ("of", "off"):
-            return _is_share(terms[0])
-        if name == "more":
-            return _is_share(terms[1])
-        if name == "less":
+        kind, terms = self._form.kind, self._terms
+        if kind in ("of", "off"):
+            return terms[0].unit == "%" or terms[0].is_fraction
+        if kind == "less":
             return terms[1].unit == "%" or terms[0].unit == terms[1].unit
-        if name in ("ratio", "ratio of", "change"):
-            return stated.unit == "%" and not any(term.unit == "%" for term in terms)
-        if name == "speed":
-            return (terms[0].unit, terms[1].unit, stated.unit) in _SPEEDS
-        if name == "added":
+        if kind == "added":
             return terms[1].unit != "%" or terms[0].unit == "%"
-        return stated.unit != "%" or all(one.unit == "%" for one in terms)
+        return self._stated.unit != "%" or all(term.unit == "%" for term in terms)
 
     def is_sure(self, marked: str, match: re.Match[str], places: Sequence[int], known: Collection[int]) -> bool:
         """Tell whether nothing around it, and nothing about its numbers, asks for another reading."""
-        end = match.end()
-        if _OPEN.search(marked[max(0, match.start() - 6) : match.start()]):
+        if _OPEN.search(marked[max(0, match.start() - 6) : match.start()]) or not self._has_units():
             return False
-        if not self._form.is_closed:
-            return _AFTER_STRICT.match(marked, end) is None and self._has_units()
-        following = marked[end : end + 40]
-        if self._form.name in ("/", "into"):
-            following = _PER.sub("", following)
-        is_done = _AFTER.match(following) is None
-        return is_done and self._is_closed(marked, match, places, known) and self._is_plausible() and self._has_units()
+        if not self._is_closed:
+            return _AFTER_STRICT.match(marked, match.end()) is None
+        is_done = _AFTER.match(marked[match.end() : match.end() + 40]) is None
+        return is_done and self._is_whole(marked, match, places, known) and self._is_mistake()
 
-    def _is_closed(self, marked: str, match: re.Match[str], places: Sequence[int], known: Collection[int]) -> bool:
+    def _is_whole(self, marked: str, match: re.Match[str], places: Sequence[int], known: Collection[int]) -> bool:
         """Tell whether no quantity before it in its sentence may belong to it: but the number of its terms may."""
-        ends = (one.end() for one in _SENTENCE.finditer(marked, max(0, match.start() - _REACH), match.start()))
+        ends = (mark.end() for mark in _SENTENCE.finditer(marked, max(0, match.start() - _REACH), match.start()))
         begin = max(max(ends, default=0), match.start() - _REACH)
         earlier = self._first - 1
         while earlier >= 0 and places[earlier] >= begin and self._all[earlier].start not in known:
-            one = self._all[earlier]
-            if one.unit is not None or one.value != len(self._terms):
+            quantity = self._all[earlier]
+            if quantity.unit is not None or quantity.value != len(self._terms):
                 return False
             earlier -= 1
         return True
 
-    def _is_plausible(self) -> bool:
+    def _is_mistake(self) -> bool:
+        """Tell whether the result is near enough to the right one, and its numbers are no years and no few pieces."""
         stated, terms = self._stated, self._terms
-        assert stated is not None
         value = self._form.values(terms)[0]
-        if value <= 0 or not _NEAREST <= stated.value / value <= _FARTHEST:
+        if not is_plausible(value, stated):
             return False
-        if any(one.unit is None and one.value in _YEARS and not one.in_words for one in (stated, *terms)):
+        if any(
+            quantity.unit is None and quantity.value in _YEARS and not quantity.in_words
+            for quantity in (stated, *terms)
+        ):
             return False
-        if self._form.name in ("+", "and") and all(one.unit is None for one in terms) and value < _FEW:
+        if self._form.kind == "+" and all(term.unit is None for term in terms) and value < _FEW:
             return False
-        return not self._is_explained(value, stated)
-
-    def _is_explained(self, value: Fraction, stated: Quantity) -> bool:
-        """Tell whether a number nearby is just what is missing."""
+        # A number nearby may be just what is missing.
         away = abs(stated.value - value)
         around = (*self._all[max(0, self._first - 4) : self._first], *self._all[self._last : self._last + 2])
-        return any(one.value == away and one.unit in (stated.unit, None) for one in around)
+        return not any(quantity.value == away and quantity.unit in (stated.unit, None) for quantity in around)
 
     def _has_units(self) -> bool:
         """Tell whether the result is of the kind that its terms make."""
-        stated = self._stated
-        assert stated is not None
-        units = {one.unit for one in self._terms} - {None, "%"}
-        if stated.unit is None:
-            return not any(is_currency(unit) for unit in units) or not self._form.is_closed
-        if self._form.name in ("ratio", "ratio of", "change", "speed"):
-            return True
-        if not units or stated.unit in units:
-            return (
-                stated.unit in units
-                or stated.unit == "%"
-                or not self._form.is_closed
-                or self._form.name in ("/", "into", "×")
-            )
-        return any(unit is not None and common_measure(unit, stated.unit) is not None for unit in units)
-
-
-_SPEEDS = (("km", "h", "km/h"), ("mi", "h", "mph"), ("m", "s", "m/s"))
-
-
-def _is_share(quantity: Quantity) -> bool:
-    return quantity.unit == "%" or quantity.is_fraction
+        unit = self._stated.unit
+        units = {term.unit for term in self._terms if term.unit is not None and term.unit != "%"}
+        if unit is None:
+            return not any(is_currency(each) for each in units) or not self._is_closed
+        if not units:
+            return unit == "%" or not self._is_closed or self._form.kind in ("/", "×")
+        return unit in units or any(common_measure(each, unit) is not None for each in units)

@@ -1,31 +1,27 @@
-"""Which of the values in an answer it states as its answer, not those it denies, was given, or counted with."""
+"""The values of an answer that it states as its answer, not those it denies, was given, or counted with."""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
+from operator import attrgetter
 from typing import Protocol, TypeVar
 
-from tracer_hooks.values._patterns import lazy
-from tracer_hooks.values._words import is_denied
+from tracer_hooks.values._text import is_denied, lazy
 
 
-class Placed(Protocol):
+class _Placed(Protocol):
     """A value with its place in the text."""
 
     @property
-    def start(self) -> int:
-        """Where it begins."""
-        ...
+    def start(self) -> int: ...
 
     @property
-    def end(self) -> int:
-        """Where it ends."""
-        ...
+    def end(self) -> int: ...
 
 
-_V = TypeVar("_V", bound=Placed)
+_V = TypeVar("_V", bound=_Placed)
 
 _BOXED = lazy(r"\\boxed\s?\{")
 _MARKED = lazy(
@@ -44,7 +40,6 @@ _SENTENCE_END = lazy(r"[.!?](?=\s|$)|\n|;")
 _OPERATOR_BEFORE = lazy(r"[-+*/×÷−^·][ ]?[(€$£]?$|\\times\s?$|\\cdot\s?$|\b(?:times|plus|minus)\s$")
 _COUNTED_WITH = lazy(r"(?:(?!\b(?:since|because|as|so)\b)[^,;:()\n=]){0,60}=(?![\s*]*$)")
 _CONFIDENCE = lazy(r"\s?(?:sure|certain|confident|confidence|probability|likely)\b", re.IGNORECASE)
-_REASON = lazy(r"^\s*(?:as|given|considering|with)\b", re.IGNORECASE)
 _OPERATOR_AFTER = lazy(r"[ ]?[)]?[ ]?(?:[+*/×÷−=^·](?!\*)|-\s|\\times|\\cdot|(?:times|plus|minus|divided by)\b)")
 _BOUND = lazy(
     r"(?:\b(?:than|over|under|at least|at most|(?:max|min)imum of)|[<>≤≥]=?)\s(?:the \w{1,20} of )?$|[<>≤≥]=?$",
@@ -64,9 +59,10 @@ _DETAIL = lazy(
 )
 _ASIDE = lazy(r"\([^()\n]{0,400}\)")
 _OR = lazy(r"[ ,]{1,2}or\s(?:perhaps |maybe |even )?$", re.IGNORECASE)
+_start = attrgetter("start")
 _CLAUSE_REACH = 120
 _MOST = 50
-"""How many values of one sentence are looked at behind or before a mark."""
+"""The most values of one sentence that are looked at behind or before a mark."""
 
 
 class Layout:
@@ -98,7 +94,7 @@ class Layout:
 
 
 def stated_values(text: str, values: Sequence[_V], *, one_a_sentence: bool = True) -> list[_V]:
-    """Those of ``values`` that ``text`` states as its answer; several where it does not say which.
+    """Choose those of ``values`` that ``text`` states as its answer; several where it does not say which.
 
     Where nothing marks the answer, the last value of the first and of the last sentence are it, or, without
     ``one_a_sentence``, each value of these sentences.
@@ -175,7 +171,7 @@ def _results(text: str, values: Iterable[_V]) -> list[_V]:
     return [value for value in values if not _is_operand(text, value)]
 
 
-def _is_operand(text: str, value: Placed) -> bool:
+def _is_operand(text: str, value: _Placed) -> bool:
     if _OPERATOR_AFTER.match(text, value.end) or _COUNTED_WITH.match(text, value.end):
         return True
     before = text[max(0, value.start - 8) : value.start]
@@ -208,15 +204,14 @@ def _at_the_edges(layout: Layout, values: Sequence[_V], one_a_sentence: bool) ->
     return list({value.start: value for value in (main[-1], of_first[-1])}.values())
 
 
-def _is_given(layout: Layout, value: Placed) -> bool:
+def _is_given(layout: Layout, value: _Placed) -> bool:
     """Said to be part of the task, or a reason, or an aside."""
     if layout.is_aside(value.start) or _CONFIDENCE.match(layout.text, value.end):
         return True
-    clauses = re.split(r"\bbut\b|,", _clause(layout, value))
-    return bool(_GIVEN.search(clauses[-1]) or (len(clauses) > 1 and _REASON.search(clauses[-1])))
+    return _GIVEN.search(re.split(r"\bbut\b|,", _clause(layout, value))[-1]) is not None
 
 
-def _clause(layout: Layout, value: Placed) -> str:
+def _clause(layout: Layout, value: _Placed) -> str:
     start = layout.sentence(value.start)[0]
     return layout.text[max(start, value.start - _CLAUSE_REACH) : value.start]
 
@@ -227,7 +222,3 @@ def _is_detail(layout: Layout, values: Sequence[_V], value: _V) -> bool:
         return False
     start = layout.sentence(value.start)[0]
     return values[bisect_left(values, start, key=_start)].start < value.start
-
-
-def _start(value: Placed) -> int:
-    return value.start

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction
 
 Reading = tuple[str, Fraction]
@@ -25,152 +26,78 @@ def is_currency(unit: str | None) -> bool:
 
 
 def readings(unit: str) -> tuple[Reading, ...]:
-    """What ``unit`` may mean: "cent" is a hundredth of several currencies, "pound" a mass and a currency."""
+    """The meanings of ``unit``: "cent" is a hundredth of several currencies, "pound" a mass and a currency."""
     return _READINGS.get(unit, ((unit, Fraction(1)),))
 
 
 def common_measure(unit: str, other: str) -> tuple[Fraction, Fraction] | None:
-    """What one of each is worth in the measure that both have; None where they measure different things."""
+    """The worth of one of each in the measure that both have; None where they measure different things."""
     if unit == other:
         return Fraction(1), Fraction(1)
     theirs = dict(readings(other))
     return next(((factor, theirs[measure]) for measure, factor in readings(unit) if measure in theirs), None)
 
 
-# name: (measure, factor to its base, ways to write it). Of one or two letters, case counts.
-_TABLE: tuple[tuple[str, str, str, str], ...] = (
-    ("mm", "length", "1/1000", "mm millimeter millimeters millimetre millimetres"),
-    ("cm", "length", "1/100", "cm centimeter centimeters centimetre centimetres"),
-    ("m", "length", "1", "m meter meters metre metres"),
-    ("km", "length", "1000", "km kms kilometer kilometers kilometre kilometres"),
-    ("inch", "length", "0.0254", "inch inches"),
-    ("ft", "length", "0.3048", "ft foot feet"),
-    ("yd", "length", "0.9144", "yd yard yards"),
-    ("mi", "length", "1609.344", "mi mile miles"),
-    ("m²", "area", "1", "m² m^2 sqm"),
-    ("km²", "area", "1000000", "km² km^2"),
-    ("ha", "area", "10000", "ha hectare hectares"),
-    ("mg", "mass", "1/1000", "mg milligram milligrams"),
-    ("g", "mass", "1", "g gram grams gramme grammes"),
-    ("kg", "mass", "1000", "kg kgs kilo kilos kilogram kilograms"),
-    ("t", "mass", "1000000", "t tonne tonnes"),
-    ("oz", "mass", "28.349523125", "oz ounce ounces"),
-    ("lb", "mass", "453.59237", "lb lbs"),
-    ("ms", "time", "1/1000", "ms millisecond milliseconds"),
-    ("s", "time", "1", "s sec secs second seconds"),
-    ("min", "time", "60", "min mins minute minutes"),
-    ("h", "time", "3600", "h hr hrs hour hours"),
-    ("day", "time", "86400", "day days"),
-    ("week", "time", "604800", "week weeks"),
-    ("month", "calendar", "1", "month months"),
-    ("year", "calendar", "12", "year years yr yrs"),
-    ("ml", "volume", "1/1000", "ml mL milliliter milliliters millilitre millilitres"),
-    ("cl", "volume", "1/100", "cl"),
-    ("l", "volume", "1", "l L liter liters litre litres"),
-    ("m³", "volume", "1000", "m³ m^3"),
-    ("gal", "volume", "3.785411784", "gal gallon gallons"),
-    ("bit", "data", "1/8", "bit bits"),
-    ("B", "data", "1", "B byte bytes"),
-    ("kB", "data", "1000", "kB KB kilobyte kilobytes"),
-    ("MB", "data", "1000000", "MB megabyte megabytes"),
-    ("GB", "data", "1000000000", "GB gigabyte gigabytes"),
-    ("TB", "data", "1000000000000", "TB terabyte terabytes"),
-    ("KiB", "data", "1024", "KiB"),
-    ("MiB", "data", "1048576", "MiB"),
-    ("GiB", "data", "1073741824", "GiB"),
-    ("km/h", "speed", "1/3.6", "km/h kph kmh"),
-    ("m/s", "speed", "1", "m/s"),
-    ("mph", "speed", "0.44704", "mph"),
-    ("W", "power", "1", "W watt watts"),
-    ("kW", "power", "1000", "kW kilowatt kilowatts"),
-    ("MW", "power", "1000000", "MW megawatt megawatts"),
-    ("kWh", "energy", "1", "kWh"),
-    ("MWh", "energy", "1000", "MWh"),
-    ("Wh", "energy", "1/1000", "Wh"),
-    ("J", "work", "1", "J joule joules"),
-    ("kJ", "work", "1000", "kJ"),
-    ("MJ", "work", "1000000", "MJ"),
-    ("cal", "heat", "1", "cal"),
-    ("kcal", "heat", "1000", "kcal"),
-    ("N", "force", "1", "N newton newtons"),
-    ("kN", "force", "1000", "kN"),
-    ("MN", "force", "1000000", "MN"),
-    ("Pa", "pressure", "1", "Pa"),
-    ("hPa", "pressure", "100", "hPa"),
-    ("kPa", "pressure", "1000", "kPa"),
-    ("MPa", "pressure", "1000000", "MPa"),
-    ("bar", "pressure", "100000", "bar"),
-    ("V", "voltage", "1", "V volt volts"),
-    ("mV", "voltage", "1/1000", "mV"),
-    ("kV", "voltage", "1000", "kV"),
-    ("A", "current", "1", "A ampere amperes amps"),
-    ("mA", "current", "1/1000", "mA"),
-    ("Ω", "resistance", "1", "Ω ohm ohms"),
-    ("kΩ", "resistance", "1000", "kΩ"),
-    ("Hz", "frequency", "1", "Hz hertz"),
-    ("kHz", "frequency", "1000", "kHz"),
-    ("MHz", "frequency", "1000000", "MHz"),
-    ("GHz", "frequency", "1000000000", "GHz"),
-    ("%", "ratio", "1/100", "% percent pct"),
-    ("‰", "ratio", "1/1000", "‰"),
-    # Temperatures are not converted: their zeros differ.
-    ("°C", "°C", "1", "°C"),
-    ("°F", "°F", "1", "°F"),
-    ("°", "°", "1", "° degree degrees"),
-    ("EUR", "EUR", "1", "€ EUR euro euros"),
-    ("USD", "USD", "1", "$ US$ USD dollar dollars"),
-    ("GBP", "GBP", "1", "£ GBP"),
-    ("JPY", "JPY", "1", "JPY yen"),
-    ("CNY", "CNY", "1", "CNY RMB yuan"),
-    ("CHF", "CHF", "1", "CHF francs"),
-    ("INR", "INR", "1", "₹ INR rupee rupees"),
-    ("CAD", "CAD", "1", "C$ CAD"),
-    ("AUD", "AUD", "1", "A$ AUD"),
-    ("BRL", "BRL", "1", "R$ BRL"),
-    ("SEK", "SEK", "1", "SEK"),
-    ("NOK", "NOK", "1", "NOK"),
-    ("DKK", "DKK", "1", "DKK"),
-    ("PLN", "PLN", "1", "PLN"),
-    ("CZK", "CZK", "1", "CZK"),
-    ("HUF", "HUF", "1", "HUF"),
-    ("MXN", "MXN", "1", "MXN"),
-    ("NZD", "NZD", "1", "NZD"),
-    ("SGD", "SGD", "1", "SGD"),
-    ("KRW", "KRW", "1", "KRW"),
-    ("TRY", "TRY", "1", "TRY"),
-    ("ZAR", "ZAR", "1", "ZAR"),
-    ("¥", "JPY", "1", "¥"),
-    ("cent", "cent", "1", "¢ ct cent cents"),
-    ("pound", "pound", "1", "pound pounds"),
-    ("penny", "GBP", "1/100", "pence penny"),
-)
-_CURRENCIES = frozenset(
-    [
-        "EUR",
-        "USD",
-        "GBP",
-        "JPY",
-        "CNY",
-        "CHF",
-        "INR",
-        "CAD",
-        "AUD",
-        "BRL",
-        "SEK",
-        "NOK",
-        "DKK",
-        "PLN",
-        "CZK",
-        "HUF",
-        "MXN",
-        "NZD",
-        "SGD",
-        "KRW",
-        "TRY",
-        "ZAR",
-        "¥",
-    ]
-)
+# Of a measure, each unit with its factor to the base and further ways to write it. Of one or two letters, case counts.
+# Temperatures are not converted: their zeros differ.
+_MEASURES = {
+    "length": "mm 1/1000 millimeter millimeters millimetre millimetres, "
+    "cm 1/100 centimeter centimeters centimetre centimetres, m 1 meter meters metre metres, "
+    "km 1000 kms kilometer kilometers kilometre kilometres, inch 0.0254 inches, ft 0.3048 foot feet, "
+    "yd 0.9144 yard yards, mi 1609.344 mile miles",
+    "area": "m² 1 m^2 sqm, km² 1000000 km^2, ha 10000 hectare hectares",
+    "mass": "mg 1/1000 milligram milligrams, g 1 gram grams gramme grammes, "
+    "kg 1000 kgs kilo kilos kilogram kilograms, t 1000000 tonne tonnes, oz 28.349523125 ounce ounces, "
+    "lb 453.59237 lbs",
+    "time": "ms 1/1000 millisecond milliseconds, s 1 sec secs second seconds, min 60 mins minute minutes, "
+    "h 3600 hr hrs hour hours, day 86400 days, week 604800 weeks",
+    "calendar": "month 1 months, year 12 years yr yrs",
+    "volume": "ml 1/1000 mL milliliter milliliters millilitre millilitres, cl 1/100, "
+    "l 1 L liter liters litre litres, m³ 1000 m^3, gal 3.785411784 gallon gallons",
+    "data": "bit 1/8 bits, B 1 byte bytes, kB 1000 KB kilobyte kilobytes, MB 1000000 megabyte megabytes, "
+    "GB 1000000000 gigabyte gigabytes, TB 1000000000000 terabyte terabytes, KiB 1024, MiB 1048576, "
+    "GiB 1073741824",
+    "speed": "km/h 1/3.6 kph kmh, m/s 1, mph 0.44704",
+    "power": "W 1 watt watts, kW 1000 kilowatt kilowatts, MW 1000000 megawatt megawatts",
+    "energy": "kWh 1, MWh 1000, Wh 1/1000",
+    "work": "J 1 joule joules, kJ 1000, MJ 1000000",
+    "heat": "cal 1, kcal 1000",
+    "force": "N 1 newton newtons, kN 1000, MN 1000000",
+    "pressure": "Pa 1, hPa 100, kPa 1000, MPa 1000000, bar 100000",
+    "voltage": "V 1 volt volts, mV 1/1000, kV 1000",
+    "current": "A 1 ampere amperes amps, mA 1/1000",
+    "resistance": "Ω 1 ohm ohms, kΩ 1000",
+    "frequency": "Hz 1 hertz, kHz 1000, MHz 1000000, GHz 1000000000",
+    "ratio": "% 1/100 percent pct, ‰ 1/1000",
+    "°C": "°C 1",
+    "°F": "°F 1",
+    "°": "° 1 degree degrees",
+}
+# Of a currency, the ways to write it beside its code.
+_CURRENCY_SIGNS = {
+    "EUR": "€ euro euros",
+    "USD": "$ US$ dollar dollars",
+    "GBP": "£",
+    "JPY": "yen",
+    "CNY": "RMB yuan",
+    "CHF": "francs",
+    "INR": "₹ rupee rupees",
+    "CAD": "C$",
+    "AUD": "A$",
+    "BRL": "R$",
+}
+_OTHER_CURRENCIES = "SEK NOK DKK PLN CZK HUF MXN NZD SGD KRW TRY ZAR"
+_CURRENCIES = frozenset((*_CURRENCY_SIGNS, *_OTHER_CURRENCIES.split(), "¥"))
+
+
+def _table() -> Iterator[tuple[str, str, Fraction, list[str]]]:
+    """The name of each unit, its measure, its factor to the base and the ways to write it."""
+    for measure, units in _MEASURES.items():
+        for unit in units.split(", "):
+            name, factor, *ways = unit.split()
+            yield name, measure, _factor(factor), [name, *ways]
+    for code in _CURRENCIES - {"¥"}:
+        yield code, code, Fraction(1), [code, *_CURRENCY_SIGNS.get(code, "").split()]
 
 
 def _factor(text: str) -> Fraction:
@@ -178,18 +105,20 @@ def _factor(text: str) -> Fraction:
     return Fraction(numerator) / Fraction(denominator or 1)
 
 
-_SYMBOLS = {written: name for name, _, _, ways in _TABLE for written in ways.split()}
-_WORDS = {
-    written.casefold(): name
-    for name, _, _, ways in _TABLE
-    for written in ways.split()
-    # "K" and "KM" are read as "km"; "mW" is not "MW", "5 B" is no "b".
-    if len(written) > 2 or written in ("km", "kg", "cm", "mm", "ml", "lb", "oz", "ft")
-}
-_READINGS: dict[str, tuple[Reading, ...]] = {
-    name: ((measure, _factor(factor)),) for name, measure, factor, _ in _TABLE
-} | {
+_SEVERAL: dict[str, tuple[Reading, ...]] = {
     "¥": (("JPY", Fraction(1)), ("CNY", Fraction(1))),
     "cent": tuple((currency, Fraction(1, 100)) for currency in ("EUR", "USD", "CAD", "AUD")),
     "pound": (("mass", Fraction("453.59237")), ("GBP", Fraction(1))),
+    "penny": (("GBP", Fraction(1, 100)),),
+}
+"""Units that may mean several things, or are parts of currencies."""
+_READINGS = {name: ((measure, factor),) for name, measure, factor, _ in _table()} | _SEVERAL
+_SYMBOLS = {written: name for name, _, _, ways in _table() for written in ways}
+_SYMBOLS |= {"¥": "¥", "¢": "cent", "ct": "cent", "cent": "cent", "cents": "cent", "pound": "pound", "pounds": "pound"}
+_SYMBOLS |= {"pence": "penny", "penny": "penny"}
+# "K" and "KM" are read as "km"; "mW" is not "MW", "5 B" is no "b".
+_WORDS = {
+    written.casefold(): name
+    for written, name in _SYMBOLS.items()
+    if len(written) > 2 or written in ("km", "kg", "cm", "mm", "ml", "lb", "oz", "ft")
 }

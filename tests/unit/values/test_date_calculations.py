@@ -23,9 +23,6 @@ def _one(text: str, *, year: int | None = None) -> DateCalculation:
         "March 15, and two weeks later is March 29",
         "3 nights from 5 May 2024 is Wednesday, 8 May 2024",
         "10 Tage nach 24.02.2024 ist 05.03.2024",
-        "From 3 May to 7 May is 4 nights",
-        "Between 3 May 2024 and 7 May 2024 there are 5 days",  # with both ends
-        "From 28 December 2024 to 3 January 2025 is 6 nights",
     ],
 )
 def test_what_the_calendar_confirms(text: str) -> None:
@@ -50,8 +47,6 @@ def test_what_the_calendar_confirms(text: str) -> None:
             "10 days before 5 January 2024 is 26 December 2024",
             "10 days before 5 January 2024 is 26 December 2023, not 26 December 2024",
         ),
-        ("From 3 May to 7 May is 5 nights.", "from 3 May to 7 May is 4 nights, not 5"),
-        ("Between 3 May 2024 and 7 May 2024 there are 9 days", "from 3 May 2024 to 7 May 2024 is 4 days, not 9"),
         ("Monday, 15 March 2024", "15 March 2024 is a Friday, not a Monday"),
     ],
 )
@@ -63,10 +58,9 @@ def test_what_the_calendar_corrects(text: str, correction: str) -> None:
 def test_the_quote_is_the_whole_statement() -> None:
     texts = (
         "10 days after 24 February 2024 is 6 March 2024",
-        "3 May to 7 May is 5 nights",
         "24 May 2024 + 1 day = 9 May",
     )
-    for text, said in zip(texts, ("So {}, she says", "It is from {}.", "{}"), strict=True):
+    for text, said in zip(texts, ("So {}, she says", "{}"), strict=True):
         whole = said.format(text)
         found = _one(whole)
         assert whole[found.start : found.end].rstrip(".") == text
@@ -95,7 +89,6 @@ def test_without_any_year_it_may_be_a_leap_year(day: str) -> None:
     text = f"3 days after 27 February is {day}"
     assert _one(text).holds
     assert _one(text, year=2024).holds is (day == "1 March")
-    assert _one(f"From 27 February to 3 March is {4 + (day == '1 March')} nights").holds
 
 
 @pytest.mark.parametrize(
@@ -125,10 +118,8 @@ def test_a_date_that_is_wrong_in_both_ways_is_corrected_in_the_nearer() -> None:
         "ten thousand days after 1 May 9990 is 2 May 2024",
         "1 day after 29 February 2023 is 1 March 2023",  # there is no such day
         "Monday 0000-05-06",
-        "From 7 May to 3 May is 4 nights",
-        "From 3 May to 17 May is 2 weeks",
         "\ue011 days after 5 May 2024 is 6 May 2024",  # the signs that stand for values within
-        "From \ue010 to 5 May 2024 is \ue011 days",
+        "\ue010 plus \ue011 days is 5 May 2024",
     ],
 )
 def test_what_no_calendar_can_judge_is_passed_over(text: str) -> None:

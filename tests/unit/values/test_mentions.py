@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tracer_hooks.values import compare_values, mentions, mentions_in
-from tracer_hooks.values._words import fold_in_place, folded
+from tracer_hooks.values._text import fold_in_place, folded
 
 
 @pytest.mark.parametrize(

@@ -23,10 +23,6 @@ def _right(text: str) -> int:
             "| item | year | eur |\n|---|---|---|\n| a | 2001 | 3 |\n| b | 2002 | 5 |\n| Total | 4003 | 9 |",
             "3 + 5 is 8, not 9",  # years are not added up
         ),
-        (
-            "3 × 20 EUR = 60 EUR. 2 × 10 EUR = 20 EUR. In total that is 90 EUR.",
-            "60 EUR + 20 EUR is 80 EUR, not 90 EUR",
-        ),
     ],
 )
 def test_a_wrong_total_is_corrected(text: str, correction: str) -> None:
@@ -62,8 +58,6 @@ def test_a_right_total_is_confirmed(text: str) -> None:
         "| item | eur |\n|---|---|\n| a | 3 |\n| b | |\n| Total | 9 |",
         "| item | eur |\n|---|---|\n| a | 3 |\n| Total | 9 |",
         "Cloth: 3 kg\nDesk: 4 EUR\nTotal: 10 EUR",
-        "3 × 20 EUR = 60 EUR. 2 × 10 EUR = 20 EUR, and 5 EUR tip. In total 85 EUR.",
-        "3 × 20 EUR = 60 EUR. 2 × 10 EUR = 20 EUR. In total we saw 90 people.",
     ],
 )
 def test_what_may_be_no_total_is_let_be(text: str) -> None:
@@ -76,8 +70,9 @@ def test_what_may_be_no_total_is_let_be(text: str) -> None:
         ("30 min + 45 min = 1.5 h", "30 min + 45 min is 75 min, not 1.5 h"),
         ("500 g + 700 g = 1.3 kg", "500 g + 700 g is 1,200 g, not 1.3 kg"),
         ("90 min / 3 = 0.7 h", "90 min / 3 is 30 min, not 0.7 h"),
-        ("2 km or 200 m", "2 km is 2,000 m, not 200 m"),
         ("30 min + 45 min = 80 min", "30 min + 45 min is 75 min, not 80 min"),
+        ("2 h + 30 min = 3.5 h", "2 h + 30 min is 2.5 h, not 3.5 h"),
+        ("2 h + 25 min = 2 h 45 min", "2 h + 25 min is 2 h 25 min, not 2 h 45 min"),
         ("2(3 + 4) = 15", "2(3 + 4) is 14, not 15"),
         ("1/3 + 1/3 = 1/3", "1/3 + 1/3 is about 0.67, not 1/3"),
         ("1e-9 × 1e-9 = 5", "1e-9 × 1e-9 is about 1.000e-18, not 5"),
@@ -86,9 +81,6 @@ def test_what_may_be_no_total_is_let_be(text: str) -> None:
         ("1 ft 2 inch + 3 inch = 1 ft 7 inch", "1 ft 2 inch + 3 inch is 17 inch, not 1 ft 7 inch"),
         ("1234 + 1 = 1300", "1234 + 1 is 1235, not 1300"),
         ("1 234 + 1 = 1 300", "1 234 + 1 is 1 235, not 1 300"),
-        ("30 EUR is 20 % less than 50 EUR", "20 % less than 50 EUR is 40 EUR, not 30 EUR"),
-        ("41 is 10 fewer than 50", "10 less than 50 is 40, not 41"),
-        ("61 is 10 more than 50", "10 more than 50 is 60, not 61"),
         ("adding 19 EUR to 100 EUR makes 120 EUR", "100 EUR + 19 EUR is 119 EUR, not 120 EUR"),
         ("adding 5 % to 10 % gives 16 %", "10 % + 5 % is 15 %, not 16 %"),
     ],
@@ -101,12 +93,11 @@ def test_a_correction_names_the_unit_of_its_value(text: str, correction: str) ->
     "text",
     [
         "30 min + 45 min = 1.25 h",
+        "2 h + 30 min = 150 min",
         "512 MB + 512 MB = 1 GB",
         "1,234,000 + 1,300,000 = 2.5 million",
-        "25 + 273.15 = 298.15K",
         "33 / 100 = 1/3",
         "5/2 = 2½",
-        "40 EUR is 20 % less than 50 EUR",
         "400,000,000 + 600,000,000 = 1 billion",
         "2(3 + 4) = 14",
         "12 EUR × 3 = 36 USD",  # the rate is not ours to judge
@@ -120,10 +111,12 @@ def test_a_result_in_another_unit_or_rounded_holds(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
+        "3 ft + 6 in = 42 in",
+        "3 EUR + 2 USD = 6 EUR",
+        "20% of 50 + 3 = 40",
         "2^100 = 5",
         "2^2.5 = 5",
         "(" * 23 + "1 + 1" + ")" * 23 + " = 3",
-        "2 km, or 500 m on foot",
         "2024-118 is bad",
         "9-17 = 8 hours",
         "Rule 7 = 2 × faster",

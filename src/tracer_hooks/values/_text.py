@@ -1,12 +1,56 @@
-"""Text compared as words: case, accents, spacing and markdown do not count."""
+"""Text as words and as places: patterns that are compiled late, regions near digits, folded words."""
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import Any, cast
 
-from tracer_hooks.values._patterns import lazy
 
+class _Lazy:
+    def __init__(self, pattern: str, flags: int) -> None:
+        self._arguments = (pattern, flags)
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(re.compile(*self._arguments), name)
+        setattr(self, name, value)  # from now on as quick as the pattern itself
+        return value
+
+
+def lazy(pattern: str, flags: int = 0) -> re.Pattern[str]:
+    """``re.compile``, later."""
+    return cast("re.Pattern[str]", _Lazy(pattern, flags))
+
+
+REMEMBERED = 20_000
+"""Up to so many characters what was read of a text is kept for the next reader of the same one."""
+_AROUND = 40
+"""No date or time is longer, from its first or last digit to its end."""
+_LONGEST_ROW = 1_000
+"""So many digits without anything between them are neither a date nor an amount."""
+_REGION = lazy(rf"\d+(?:[^\d]{{1,{2 * _AROUND}}}\d+)*")
+
+
+def near_digits(text: str, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
+    """The matches of ``pattern``, which holds a digit, in ``text``."""
+    for start, end in _regions_once(text) if len(text) <= REMEMBERED else _regions_of(text):
+        yield from pattern.finditer(text, start, end)
+
+
+def _regions_of(text: str) -> tuple[tuple[int, int], ...]:
+    """From where to where a pattern with a digit is looked for."""
+    spans = [region.span() for region in _REGION.finditer(text)]
+    return tuple(
+        (max(0, start - _AROUND), end + _AROUND)
+        for start, end in spans
+        if end - start <= _LONGEST_ROW or not text[start:end].isdigit()
+    )
+
+
+# A text is read for its dates, its times and its amounts, one after the other.
+_regions_once = lru_cache(maxsize=8)(_regions_of)
 _MARKDOWN = lazy(r"\*\*|`{1,3}(?:[a-z]{1,12}\n)?|</?answer>|(?m:^#{1,6} )")
 _DENIED = lazy(
     r"(?:\b(?:not|never|neither|nor|instead of|rather than|without)|n't|≠|!=)"
@@ -25,10 +69,9 @@ def folded(text: str) -> str:
 
 
 def fold_in_place(parts: Iterable[tuple[str, tuple[int, int] | None]]) -> tuple[str, list[tuple[int, int]]]:
-    """:func:`folded` of a text, and for each of its characters where it comes from.
+    """:func:`folded` of a text in parts, and for each of its characters where it comes from.
 
-    Args:
-        parts: The text in parts. A part that stands for another writing has the place of that one, the others None.
+    A part that stands for another writing has the place of that one, the others None.
     """
     whole, places_of = "", list[tuple[int, int]]()
     at = 0
@@ -79,7 +122,7 @@ def is_denied(text: str, start: int) -> bool:
 
 
 def places(text: str, words: str) -> Iterator[int]:
-    """Where folded ``text`` has ``words`` as whole words."""
+    """The places where folded ``text`` has ``words`` as whole words."""
     if not words:
         return
     at = text.find(words)

@@ -1,13 +1,164 @@
-"""What stands around a number and belongs to it: sign, power of ten, unit, currency; or says that it is no amount."""
+"""Numbers as they are written: digits with separators, number words, and the sign, power and unit around them."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from typing import NamedTuple
 
-from tracer_hooks.values._patterns import lazy
+from tracer_hooks.values._text import lazy
 from tracer_hooks.values._units import currency_named, unit_named
+
+MAX_DIGITS = 40
+"""Longer rows of digits are ids, hashes or noise."""
+_GROUPED_COMMA = lazy(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,2}(?:,\d{2})+,\d{3}(?:\.\d+)?")
+_GROUPED_DOT = lazy(r"\d{1,3}(?:\.\d{3})+(?:,\d+)?")
+_GROUPED_OTHER = lazy(r"\d{1,3}(?:[ \u00a0\u2009\u202f'’]\d{3})+(?:[.,]\d+)?")
+
+
+class Digits(NamedTuple):
+    """A number as its digits say it: without sign, unit and power."""
+
+    value: Fraction
+    decimals: int
+
+
+def style_of(rows: Iterable[str]) -> str | None:
+    """The sign that the rows of digits of one text have before the decimals; None where none of them says it."""
+    commas = False
+    for row in rows:
+        sign = _decimal_sign(row)
+        if sign == ".":
+            return sign
+        commas = commas or sign == ","
+    return "," if commas else None
+
+
+def read_digits(row: str, style: str | None, *, is_money: bool = False) -> Digits | None:
+    """The value of a row of digits with its separators; None for what is no number: ``1.2.3``, ``1,2,3``.
+
+    Without a style, ``1,234`` is a thousand and ``1.234`` is not, unless it is money.
+    """
+    if len(row) > 2 * MAX_DIGITS:
+        return None
+    if row.isdigit():
+        return Digits(Fraction(int(row)), 0)
+    sign = _decimal_sign(row)
+    if sign is None and is_one_group(row):
+        # A thousand, or one and a bit.
+        decimal_sign = style or ("" if is_money else ".")
+        sign = decimal_sign if decimal_sign in row else ""
+    if sign is None:
+        return None
+    whole, _, decimals = row.rpartition(sign) if sign else (row, "", "")
+    digits = re.sub(r"\D", "", whole)
+    return Digits(Fraction(int(digits + decimals), 10 ** len(decimals)), len(decimals))
+
+
+def is_one_group(row: str) -> bool:
+    """Tell whether ``row`` is like ``1.234`` or ``1,234``, which have two readings."""
+    return bool(re.fullmatch(r"[1-9]\d{0,2}[.,]\d{3}", row))
+
+
+def _decimal_sign(row: str) -> str | None:
+    """The sign before the decimals, "" where there are none for sure, None where the row alone does not say it."""
+    if len(row) > 2 * MAX_DIGITS or is_one_group(row):
+        return None
+    separators = [letter for letter in row if not letter.isdigit()]
+    if not separators:
+        return ""
+    if len(separators) == 1 and separators[0] in ".,":
+        return separators[0]
+    if _GROUPED_COMMA.fullmatch(row):
+        return "." if "." in row else ""
+    if _GROUPED_DOT.fullmatch(row):
+        return "," if "," in row else ""
+    if _GROUPED_OTHER.fullmatch(row):
+        return separators[-1] if separators[-1] in ".," else ""
+    return None
+
+
+_UP_TO_NINETEEN = (
+    "zero one two three four five six seven eight nine",
+    "ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen",
+)
+ONES = [word for words in _UP_TO_NINETEEN for word in words.split()]
+"""The words for the numbers from 0 to 19, in order."""
+_TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
+_SMALL = {word: number for number, word in enumerate(ONES)} | {
+    word: 10 * number for number, word in enumerate(_TENS, start=2)
+}
+_LARGE = {"thousand": 1_000, "million": 1_000_000, "billion": 1_000_000_000}
+
+
+def _alternatives(words: Iterable[str]) -> str:
+    """Grouped by their first letters, which lets the search skip quickly; a capital may begin a word."""
+    groups: dict[str, list[str]] = {}
+    for word in sorted(words, key=len, reverse=True):
+        groups.setdefault(word[0], []).append(word[1:])
+    return "|".join(f"[{first}{first.upper()}](?:{'|'.join(rest)})" for first, rest in groups.items())
+
+
+_NUMBER_WORD = _alternatives([*_SMALL, "hundred", *_LARGE])
+_WORD_ROW = lazy(rf"(?:{_NUMBER_WORD})(?:(?:[ -]|[ ]and[ ])(?:{_NUMBER_WORD}))*\b")
+_ONE_WORD = lazy(r"[A-Za-z]+")
+
+
+class WordNumber(NamedTuple):
+    """A number in words, and where it stands."""
+
+    value: int
+    start: int
+    end: int
+
+
+def word_numbers_in(text: str) -> Iterator[WordNumber]:
+    """Every number that ``text`` has in words; "hundred", "thousand" and "million" need one before them."""
+    for row in _WORD_ROW.finditer(text):
+        if row.start() and (text[row.start() - 1].isalnum() or text[row.start() - 1] == "_"):
+            continue
+        yield from _numbers_of(row.group(), row.start())
+
+
+def _numbers_of(row: str, offset: int) -> Iterator[WordNumber]:
+    """One row of number words may hold several numbers: "two three"; "and" joins only after hundreds."""
+    start = end = -1
+    total = current = 0
+    last = 0
+    joined = False
+    for match in _ONE_WORD.finditer(row):
+        word = match.group().casefold()
+        if word == "and":
+            joined = True
+            continue
+        value = _SMALL.get(word)
+        if start >= 0 and _continues(value, word, current, last, joined):
+            total, current = _extended(value, word, total, current)
+        else:
+            if start >= 0:
+                yield WordNumber(total + current, offset + start, offset + end)
+            start, total, current = (match.start(), 0, value) if value is not None else (-1, 0, 0)
+        end, last, joined = match.end(), value if value is not None else 100, False
+    if start >= 0:
+        yield WordNumber(total + current, offset + start, offset + end)
+
+
+def _continues(value: int | None, word: str, current: int, last: int, joined: bool) -> bool:
+    if value is None:
+        return not joined and current > 0 and (word in _LARGE or current < 100)
+    if last >= 100:
+        return value > 0
+    return not joined and last >= 20 and 0 < value < 10
+
+
+def _extended(value: int | None, word: str, total: int, current: int) -> tuple[int, int]:
+    if value is not None:
+        return total, current + value
+    if word == "hundred":
+        return total, current * 100
+    return total + current * _LARGE[word], 0
+
 
 _POWER = lazy(
     r"[eE](?P<exponent>[+-]?\d{1,3})(?![\w.])"
@@ -18,18 +169,8 @@ _RAISED = str.maketrans("⁻⁺⁰¹²³⁴⁵⁶⁷⁸⁹", "-+0123456789")
 _MAGNITUDE = lazy(
     r"[ \u00a0-]?(thousand|million|billion|trillion|mln|mn|bn)\b|([kKM])(?![\w/])|(B)(?!\w)", re.IGNORECASE
 )
-_MAGNITUDES = {
-    "thousand": 3,
-    "k": 3,
-    "million": 6,
-    "mln": 6,
-    "mn": 6,
-    "m": 6,
-    "billion": 9,
-    "bn": 9,
-    "b": 9,
-    "trillion": 12,
-}
+_POWERS = {3: "thousand k", 6: "million mln mn m", 9: "billion bn b", 12: "trillion"}
+_MAGNITUDES = {word: power for power, words in _POWERS.items() for word in words.split()}
 _UNIT = lazy(
     r"[ \u00a0\u202f-]?\\?(?P<unit>°[ ]?[CF]\b|°|%|‰|[€£¥₹¢]|(?:US|C|A|R)?\$"
     r"|degrees?[ ](?P<scale>Celsius|Fahrenheit|[CF])\b"
@@ -39,50 +180,17 @@ _CURRENCY_BEFORE = lazy(r"(?:(?<![A-Za-z])(?:US|C|A|R)?\$|[€£¥₹]|(?<![A-Za
 _LAST_OF_CURRENCY = tuple(" \u00a0$€£¥₹ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 _SIGN = lazy(r"[-−+]$")
 _MINUS_WORD = lazy(r"\b(?:minus|negative)[ ]$", re.IGNORECASE)
-_APPROXIMATIONS = frozenset(
-    (
-        "about",
-        "around",
-        "approximately",
-        "approx",
-        "approx.",
-        "roughly",
-        "nearly",
-        "almost",
-        "circa",
-        "ca",
-        "ca.",
-        "some",
-        "ungefähr",
-        "etwa",
-        "rund",
-    )
-)
-_LABELS = frozenset(
-    (
-        "step",
-        "section",
-        "chapter",
-        "figure",
-        "fig.",
-        "table",
-        "equation",
-        "exercise",
-        "appendix",
-        "attempt",
-        "phase",
-        "task",
-        "question",
-        "problem",
-    )
-)
+_ABOUT = "about around approximately approx approx. roughly nearly almost circa ca ca. some ungefähr etwa rund"
+_APPROXIMATIONS = frozenset(_ABOUT.split())
+_NUMBERED = "step section chapter figure fig. table equation exercise appendix attempt phase task question problem"
+_LABELS = frozenset(_NUMBERED.split())
 _LIST_NUMBER = lazy(r"^[ \t>*]{0,12}(\d{1,3})[.)][ \t]+(?=\S)", re.MULTILINE)
 _REACH = 24
-"""How many characters before a number are looked at."""
+"""Characters before a number that are looked at."""
 
 
 class Tail(NamedTuple):
-    """What follows a number and belongs to it."""
+    """The text that follows a number and belongs to it."""
 
     end: int
     power: int
@@ -195,7 +303,7 @@ def _word_before(text: str, start: int) -> str:
 
 
 def list_numbers(text: str) -> set[int]:
-    """Where the numbers of numbered lines stand; they count from 1 on."""
+    """The places of the numbers of numbered lines; they count from 1 on."""
     found: set[int] = set()
     previous = 0
     for match in _LIST_NUMBER.finditer(text):
@@ -236,7 +344,7 @@ def _unit_at(text: str, here: int) -> tuple[str, int] | None:
         return f"°{match['scale'][0].upper()}", match.end()
     if match.group() == "$" and (text[match.end() : match.end() + 1].isdigit() or _is_closing(text, here)):
         return None
-    if written[0].isalpha() and _is_ambiguous(written, text, here, match.end()):
+    if written[0].isalpha() and _is_ambiguous(written, text, here):
         return None
     name = unit_named(written.replace(" ", ""))
     return (name, match.end()) if name else None
@@ -248,7 +356,7 @@ def _is_closing(text: str, here: int) -> bool:
     return line.count("$") % 2 == 1
 
 
-def _is_ambiguous(written: str, text: str, here: int, end: int) -> bool:
+def _is_ambiguous(written: str, text: str, here: int) -> bool:
     """Letters that are a unit only behind a space or only behind their number: "the 1990s", "5 A", "B 5"."""
     if text[here : here + 1] == "-":
         return len(written) < 2  # "5-m", "20-day"
