@@ -21,7 +21,7 @@ REINSTALL = "pip install --force-reinstall tracer-hooks"
 _MOST = 1e300
 _HERE = Path(__file__).parent
 SHIPPED_SHA256 = {
-    _HERE / "weights" / "detector.json": "c7679caf2bc71731680038e1b854430caabcf7e83746aa1afdfd7410ebc44849"
+    _HERE / "weights" / "detector.json": "7eb44a20ef5e0ed914828a5d20cbe9ea011cb3913fe3b219298943660de8670a"
 }
 """What the weights that come with tracer-hooks must be; a file that differs is not used."""
 _REINSTALL_OF: dict[Path, str] = {}

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
-from tracer_hooks.diagnosis._abstaining import Detection, FailureDetector
-from tracer_hooks.diagnosis._failure_signals import SIGNALS
-from tracer_hooks.diagnosis._features import features_of
+from tracer_hooks.diagnosis.ranking._detector import SIGNS, FailureDetector, amounts_of
+from tracer_hooks.diagnosis.ranking._view import View
 from tracer_hooks.errors import AttributionError
 from tracer_hooks.schema import RunOutcome, Step, StepKind, ToolCall, Trajectory
 
@@ -26,9 +23,12 @@ def run(*turns: tuple[str, str] | Step, task: str = TASK) -> Trajectory:
     return Trajectory(run_id="r", task=task, steps=tuple(steps))
 
 
-def seen(trajectory: Trajectory) -> dict[str, float]:
-    every = FailureDetector(dict.fromkeys(SIGNALS, 1.0), 0.0, 0.5)
-    return {reason.name: reason.contribution for reason in every.probability(trajectory).reasons}
+def seen(trajectory: Trajectory) -> set[str]:
+    return {name for name, amount in amounts_of(View(trajectory)).items() if amount > 0}
+
+
+def probability(trajectory: Trajectory) -> float:
+    return FailureDetector.shipped().probability(View(trajectory))
 
 
 GOOD = run(
@@ -88,24 +88,17 @@ CASES = {
         ("coder", "There are 412 rows."),
     ),
     "rules: sums and contradictions": run(("coder", "Both exports together: 412 + 300 = 812 rows.")),
-    "rules: corrections not taken up": run(
-        ("left", "The export has '400' rows."),
-        ("right", "It should be '412', not '400'."),
-        ("left", "Then the export has '400' rows in all."),
-    ),
-    "rules: transfers": run(
-        Step(index=0, agent="triage", kind=StepKind.HANDOFF, content="Over to the counter.", recipient="counter")
-    ),
 }
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_signal_is_seen_where_it_is(name: str) -> None:
-    assert seen(CASES[name])[name] > 0
+def test_a_sign_is_seen_where_it_is(name: str) -> None:
+    assert name in seen(CASES[name])
+    assert all(0.0 <= amount <= 1.0 for amount in amounts_of(View(CASES[name])).values())
 
 
-def test_every_signal_but_the_stop_for_length_has_a_case() -> None:
-    assert set(SIGNALS) - set(CASES) == {"was stopped for its length"}
+def test_every_sign_but_the_stop_for_length_has_a_case() -> None:
+    assert set(SIGNS) - set(CASES) == {"was stopped for its length"}
 
 
 def test_a_run_that_was_stopped_for_its_length() -> None:
@@ -114,7 +107,7 @@ def test_a_run_that_was_stopped_for_its_length() -> None:
 
 
 def test_a_run_that_went_well_shows_nothing() -> None:
-    assert seen(GOOD) == {}
+    assert seen(GOOD) == set()
 
 
 @pytest.mark.parametrize(
@@ -141,69 +134,26 @@ def test_a_run_that_went_well_shows_nothing() -> None:
     ids=["an error that was overcome", "a person closes", "agreement in the end", "the task asks to assume", "waiting"],
 )
 def test_harmless_forms_are_not_blamed(harmless: Trajectory) -> None:
-    detector = FailureDetector.shipped()
-    assert not detector.is_failure(detector.probability(harmless))
+    assert not FailureDetector.shipped().is_failure(View(harmless))
 
 
 def test_the_shipped_detector_tells_a_bad_run_from_a_good_one() -> None:
     detector = FailureDetector.shipped()
-    good, bad = detector.probability(GOOD), detector.probability(BAD)
-    assert detector.is_failure(bad)
-    assert not detector.is_failure(good)
-    assert good.reasons == ()
-    assert [one.contribution for one in bad.reasons] == sorted((one.contribution for one in bad.reasons), reverse=True)
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_quotes_stand_word_for_word_in_their_step(name: str) -> None:
-    trajectory = CASES[name]
-    for reason in FailureDetector(dict.fromkeys(SIGNALS, 1.0), 0.0, 0.5).probability(trajectory).reasons:
-        assert reason.step is not None
-        step = trajectory.steps[reason.step]
-        texts = [step.content, *(text for call in step.tool_calls for text in (call.error, call.result) if text)]
-        assert reason.quote is None or any(reason.quote in text for text in texts)
+    assert detector.is_failure(View(BAD))
+    assert not detector.is_failure(View(GOOD))
 
 
 @pytest.mark.parametrize("outcome", list(RunOutcome))
 def test_the_outcome_and_the_reference_are_not_looked_at(outcome: RunOutcome) -> None:
-    told = BAD.model_copy(update={"outcome": outcome, "reference": "400"})
-    detector = FailureDetector.shipped()
-    assert detector.probability(told) == detector.probability(BAD)
-
-
-def test_features_at_hand_change_nothing() -> None:
-    detector = FailureDetector.shipped()
-    assert detector.probability(BAD, features_of(BAD)) == detector.probability(BAD)
+    told = BAD.model_copy(update={"outcome": outcome})
+    assert probability(told) == FailureDetector.shipped().probability(View(told, "400")) == probability(BAD)
 
 
 def test_a_run_without_steps_has_the_probability_of_the_intercept() -> None:
-    assert FailureDetector({}, 0.0, 0.5).probability(run()) == Detection(0.5, ())
+    assert FailureDetector({}, 0.0, 0.5).probability(View(run())) == 0.5
 
 
-def test_keeping_and_reading_a_detector() -> None:
-    detector = FailureDetector.shipped()
-    assert FailureDetector.from_json(detector.to_json()) == detector
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["", "[]", "{}", '{"detector": "failure", "format": 1, "intercept": 0, "threshold": 0.5, "weights": 3}'],
-)
-def test_text_that_is_no_detector(text: str) -> None:
-    with pytest.raises(AttributionError, match="not the weights of a failure detector"):
-        FailureDetector.from_json(text)
-
-
-def test_a_format_of_another_time() -> None:
-    data = json.loads(FailureDetector.shipped().to_json())
-    with pytest.raises(AttributionError, match="no detector of format 1"):
-        FailureDetector.from_json(json.dumps(data | {"format": 2}))
-
-
-@pytest.mark.parametrize(
-    ("weights", "intercept", "threshold"),
-    [({"made-up data": -0.1}, 0.0, 0.5), ({"the weather": 1.0}, 0.0, 0.5), ({}, float("nan"), 0.5), ({}, 0.0, 1.5)],
-)
-def test_numbers_that_cannot_be_used(weights: dict[str, float], intercept: float, threshold: float) -> None:
+@pytest.mark.parametrize("weights", [{"made-up data": -0.1}, {"the weather": 1.0}])
+def test_weights_that_cannot_be_used(weights: dict[str, float]) -> None:
     with pytest.raises(AttributionError, match="expected"):
-        FailureDetector(weights, intercept, threshold)
+        FailureDetector(weights, 0.0, 0.5)

@@ -1,0 +1,528 @@
+"""Detection of failed runs of unknown outcome, by what shows in how they were worked on and how they ended."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import islice, pairwise
+from math import exp
+from pathlib import Path
+from typing import Any, Self
+
+from tracer_hooks._lazy import cached_property
+from tracer_hooks.diagnosis._reading._errors import limit_reached
+from tracer_hooks.diagnosis._reading._roles import Role, fold, is_person
+from tracer_hooks.diagnosis._reading._run import says_something
+from tracer_hooks.diagnosis._reading._text import number_set
+from tracer_hooks.diagnosis._weight_files import REINSTALL, finite, read_weights
+from tracer_hooks.diagnosis.ranking._language import ENDS, claims, failure, language
+from tracer_hooks.diagnosis.ranking._signals import DECISIVE, MODERATE, Family
+from tracer_hooks.diagnosis.ranking._view import Column, View
+from tracer_hooks.diagnosis.ranking._work import agreement, repetition, work
+from tracer_hooks.errors import AttributionError
+from tracer_hooks.schema import RunOutcome, StepKind
+
+SHIPPED = Path(__file__).parent.parent / "weights" / "detector.json"
+"""The weights that come with tracer-hooks."""
+_FORMAT = 1
+_CLOSES = re.compile(r"#{2,}\s*[A-Z]|\bfinal[ _]answer\b", re.IGNORECASE)
+_INSTRUCTS = re.compile(r"\W*(?:type\W+text\W+text\W+)?You are (?:an?|the|now|in)\b", re.IGNORECASE)
+_LATE = 3
+
+
+class DetectorReading:
+    """Reading of a run for the detector's signs. The outcome of the run is not looked at, even when it is known.
+
+    Args:
+        view: The run as the features see it; read again where it knows of an outcome or a reference.
+    """
+
+    def __init__(self, view: View) -> None:
+        if view.trajectory.outcome is not RunOutcome.UNKNOWN or view.run.reference is not None:
+            view = View(view.trajectory.model_copy(update={"outcome": RunOutcome.UNKNOWN, "reference": None}))
+        self.view = view
+        self.run = view.run
+        self.steps = view.steps
+
+    @cached_property
+    def columns(self) -> Mapping[str, Column]:
+        """Features by name, one number for each step."""
+        columns: dict[str, Column] = {}
+        for group in (failure, language, claims, repetition, agreement, work):
+            columns.update(self.view.columns(group))
+        return columns
+
+    @cached_property
+    def telling(self) -> list[int]:
+        """The acts that say something: no routing, no instructions, no handing on of the task, no bare sign-off."""
+        view = self.view
+        return [
+            index
+            for index in self.run.acts
+            if view.is_act[index]
+            and not view.is_routing[index]
+            and not self.run.is_brief(index)
+            and _INSTRUCTS.match(self.steps[index].content) is None
+            and (says_something(self.steps[index].content) or self.steps[index].tool_calls or self.steps[index].error)
+        ]
+
+    @cached_property
+    def first_of_two(self) -> list[int]:
+        """The first of the telling acts, and the first by another agent: of any agent, one of them is another's."""
+        agents = self.view.agents
+        other = (index for index in self.telling if agents[index] != agents[self.telling[0]])
+        return [*self.telling[:1], *islice(other, 1)]
+
+    @cached_property
+    def late(self) -> list[int]:
+        """The last few of them."""
+        return self.telling[-_LATE:]
+
+    @cached_property
+    def last_step(self) -> int:
+        """The last step that holds anything."""
+        for step in reversed(self.steps):
+            if step.content.strip() or step.tool_calls or step.error or step.recipient:
+                return step.index
+        return len(self.steps) - 1
+
+    @cached_property
+    def person_had_last_word(self) -> bool:
+        """Tell whether a person, not the team, spoke last: the run then ended since that person was done."""
+        return self.view.roles[self.last_step] is Role.PERSON
+
+    @cached_property
+    def has_person(self) -> bool:
+        """Tell whether a person takes part beyond setting the task."""
+        return any(role is Role.PERSON for role in self.view.roles[1:])
+
+    @cached_property
+    def is_closed(self) -> bool:
+        """Tell whether somebody declared the end or stated a final answer in the last words of the run."""
+        if self.person_had_last_word:
+            return True
+        texts = [
+            self.view.texts[index].said[-2_000:] for index in range(max(0, self.last_step - 1), self.last_step + 1)
+        ]
+        return any(ENDS.search(text) or _CLOSES.search(text) for text in texts)
+
+    @cached_property
+    def machine_words(self) -> list[tuple[int, bool]]:
+        """Every report and answered tool call, in order: its step, and whether it tells of a failure."""
+        own, found = self.columns["failure: error printed here"], []
+        for index, step in enumerate(self.steps):
+            if self.view.is_report[index] and step.content.strip():
+                found.append((index, own[index] > 0))
+            elif step.kind is StepKind.ERROR or step.error is not None:
+                found.append((index, True))
+            elif any(call.result is not None or call.error is not None for call in step.tool_calls):
+                found.append((index, own[index] > 0 or bool(step.failed_tools)))
+        return found
+
+    def shows(self, column: str, steps: list[int]) -> list[int]:
+        """Those of the steps at which a feature is seen."""
+        return [index for index in steps if self.columns[column][index] > 0]
+
+    def strongest(self, *families: Family) -> float:
+        """The strongest word of these families of rules, from 0 to 1.
+
+        One that is no more than often at fault counts nothing: passing runs hold it, too.
+        """
+        heaviest = max((one.weight for one in self.view.signals if one.family in families), default=0.0)
+        return min(1.0, max(0.0, heaviest - MODERATE) / (DECISIVE - MODERATE))
+
+
+_ANNOUNCES = re.compile(
+    r"\b(?:(?:i|we)(?:'ll| will| am going to| are going to| need to| should| must) (?:now |then |next |first |also )?"
+    r"(?:proceed|start|begin|try|check|look|search|use|run|execute|write|verify|review|continue|analy[sz]e|calculate|find"
+    r"|visit|open|navigate|go|attempt|extract|wait|get back|work on|focus)\b"
+    r"|let(?:'s| us| me) (?!know)\w+|next steps?\b|(?:i|we)(?:'ll| will) (?:now|next)\b|proceed(?:ing)? (?:to|with)\b)",
+    re.IGNORECASE,
+)
+_NO_ANSWER = re.compile(
+    r"\b(?:(?:could|can|was|were|am|is|are)(?: ?not|n't) (?:be )?(?:able to |possible to )?(?:find|found|determined?"
+    r"|access(?:ed)?|retrieved?|obtain(?:ed)?|answer(?:ed)?|identif(?:y|ied)|located?|verif(?:y|ied)|confirm(?:ed)?"
+    r"|conclude|completed?)|(?:unable|failed) to (?:find|determine|access|retrieve|obtain|answer|identify|locate|verify"
+    r"|complete|provide|calculate)|no (?:definitive |final |clear |conclusive )?answer"
+    r"|(?:insufficient|not enough) (?:data|information)|inconclusive)\b",
+    re.IGNORECASE,
+)
+_DOUBTS = re.compile(
+    r"\b(?:(?:may|might) (?:not )?(?:be|have been|contain) (?:\w+ )?(?:accurate|correct|complete|exact|up to date|wrong"
+    r"|outdated|errors?)|(?:is|are|was|were|been) (?:only )?(?:an? )?(?:\w+ )?(?:assum(?:ed|ption)|estimates?|guess\w*"
+    r"|hypothetical\w*)|not (?:been )?(?:verified|confirmed|checked)|without (?:verif\w+|confirm\w+|access)|unverified"
+    r"|please (?:verify|double[- ]check|note that (?:this|these|the))"
+    r"|further (?:verification|research|investigation|confirmation)"
+    r"|(?:recommend|suggest|advis)\w* (?:\w+ ){0,3}(?:check|verify|consult)\w*|best guess|educated guess"
+    r"|based on (?:the )?(?:limited|available|general|typical|my) (?:knowledge|information|data|understanding))\b",
+    re.IGNORECASE,
+)
+_REQUEST = re.compile(
+    r"^\W*(?:[A-Z]\w+,\s*)?(?:please|could you|can you|kindly|now,? please)\b"
+    r"|\bplease (?!let me know|feel free|note)\w+",
+    re.IGNORECASE,
+)
+_OBJECTS = re.compile(
+    r"\b(?:incorrect(?:ly)?|wrong|mistakes?|flaw(?:ed|s)?|inaccurate|misinterpret\w*|mislead\w*|contradict\w*|discrepanc\w+"
+    r"|disagree\w*|inconsistent|not (?:correct|accurate|consistent|align\w*)|does not (?:match|align|follow)"
+    r"|fail(?:s|ed)? to|(?:overlook|ignor)(?:s|ed|ing)|needs? (?:to be )?(?:correct|fix|revis)\w*)\b",
+    re.IGNORECASE,
+)
+_ASKS_FOR_IT = re.compile(
+    r"\b(?:assum|suppos|simulat|hypothe|pretend|imagin|estimat|mock|dummy|placeholder)\w*", re.IGNORECASE
+)
+_PLACED = re.compile(
+    r"YOUR_[A-Z_]{3,}|your_?api_?key|path[_/]to[_/]\w|\bX{4,}\b"
+    r"|(?i:#.{0,40}\b(?:placeholder|replace (?:this )?with|dummy|mock|hypothetical|assum\w+)\b|<(?:insert|your)[ _-]\w)"
+)
+_HEDGES = re.compile(
+    r"\b(?:might|maybe|perhaps|possibly|probably|likely|appears? to|seems? to|i think|i believe|it is possible|not sure"
+    r"|unclear)\b",
+    re.IGNORECASE,
+)
+_SHORTCUTS = re.compile(
+    r"\b(?:no need to|not necessary|unnecessary|skip(?:ping|ped)?|without (?:verif|check|test)\w*|ignor(?:e|ed|ing)"
+    r"|regardless|irrelevant|for (?:the sake of )?simplicity|bypass\w*|gloss\w* over|disregard\w*)\b",
+    re.IGNORECASE,
+)
+_UNFINISHED = re.compile(
+    r"\b(?:TODO|to be (?:done|completed|determined)|still (?:need|have|has|remain|missing|open|pending)"
+    r"|not yet (?:done|complete|available|found|checked)"
+    r"|remains? (?:to be|open)|next,? (?:i|we)(?:'ll| will)|(?:i|we)(?:'ll| will) (?:now|then|next"
+    r"|proceed|continue|get back)\b(?!\W+(?:\w+\W+){0,2}?(?:end|conclude|terminate|finish|close|stop)\b)"
+    r"|could not (?:be )?(?:find|found|determine)"
+    r"|unable to (?:find|determine|access|complete|retrieve|provide)|please (?:provide|share|confirm"
+    r"|let me know)|need more (?:information|time|data))",
+    re.IGNORECASE,
+)
+_BLANK = re.compile(r"\W*(?:none|null|nil|undefined|n/?a)?\W*", re.IGNORECASE)
+_FINAL_CALL = re.compile(r"final_answer\(")
+_TAIL = 1_200
+_LAST_WORDS = 300
+_FEW_WORDS = 5
+_MANY_WORDS = 25
+_LAST_ACTS = 5
+_NEAR = 3
+
+
+def code_not_run(run: DetectorReading) -> bool:
+    """The last act of a team whose code is run is code that nobody ran."""
+    if not run.telling or not run.view.texts[run.telling[-1]].code:
+        return False
+    reports = [index for index in range(len(run.steps)) if run.view.is_report[index]]
+    return bool(reports) and reports[-1] < run.telling[-1]
+
+
+def request_unanswered(run: DetectorReading) -> float:
+    """The run stops on a hand-over, a call without a result, or a question or request to a colleague."""
+    if run.person_had_last_word:
+        return 0.0
+    step = run.steps[run.last_step]
+    recipient = step.recipient
+    handed = recipient is not None and not is_person(recipient) and fold(recipient) not in ("end", "none", "finish", "")
+    results_kept = any(call.result is not None for one in run.steps for call in one.tool_calls)
+    called = results_kept and any(call.result is None and call.error is None for call in step.tool_calls)
+    if (handed and step.kind is StepKind.HANDOFF) or called:
+        return 1.0
+    if run.has_person or run.is_closed or run.view.is_report[step.index]:
+        return 0.0
+    tail = run.view.texts[step.index].prose.strip()[-_TAIL:]
+    if tail.endswith("?"):
+        return 1.0 if handed else 0.5
+    return float(run.view.agents[step.index] in run.view.planners and _REQUEST.search(tail) is not None)
+
+
+def machine_last(run: DetectorReading) -> bool:
+    """The last words are a machine's, and nobody took them up."""
+    last = run.last_step
+    if not run.view.is_report[last] or run.is_closed:
+        return False
+    asked = [index for index in run.run.acts if last - 2 <= index < last]
+    return not any(_FINAL_CALL.search(run.view.texts[index].said) for index in asked)
+
+
+def error_last(run: DetectorReading) -> bool:
+    """The run ends on an error."""
+    last = run.last_step
+    wrong = run.columns["failure: error printed here"][last] > 0 or run.steps[last].error is not None
+    is_bare = run.view.is_report[last] or not run.steps[last].content.strip()
+    return bool(wrong or run.steps[last].failed_tools) and is_bare
+
+
+def announcement_last(run: DetectorReading) -> bool:
+    """The last words announce work that is not there."""
+    if run.person_had_last_word or run.is_closed or not run.telling or run.telling[-1] != run.last_step:
+        return False
+    text = run.view.texts[run.last_step]
+    return text.answer is None and _ANNOUNCES.search(text.prose.rstrip()[-_LAST_WORDS:]) is not None
+
+
+def no_answer(run: DetectorReading) -> bool:
+    """The final words say that no answer was found, or there are none."""
+    final = run.run.final_text
+    if not final.strip():
+        return all(call.result is None for call in run.steps[run.last_step].tool_calls)
+    return _NO_ANSWER.search(final[-_TAIL:]) is not None
+
+
+def doubted_answer(run: DetectorReading) -> bool:
+    """The last words of the team doubt what they say."""
+    return any(_DOUBTS.search(run.view.texts[index].prose[-2 * _TAIL :]) for index in run.late[-2:])
+
+
+def work_left(run: DetectorReading) -> bool:
+    """The last speaker names work that is not done, and no person closed the run after it."""
+    speaker = run.run.last_speaker
+    if speaker is None or run.person_had_last_word:
+        return False
+    return _UNFINISHED.search(run.run.prose(speaker)) is not None
+
+
+def off_the_task(run: DetectorReading) -> float:
+    """The last words, though long, have hardly a word in common with the task."""
+    task = run.view.task_words
+    if not run.telling or len(task) < _FEW_WORDS or run.has_person:
+        return 0.0
+    own = set(run.view.texts[run.telling[-1]].words)
+    if len(own) < _MANY_WORDS:
+        return 0.0
+    return max(0.0, 1.0 - 5.0 * len(own & task) / len(task))
+
+
+def stopped_for_length(run: DetectorReading) -> bool:
+    """The framework stopped the run for its length."""
+    return limit_reached(run.run)
+
+
+def error_not_overcome(run: DetectorReading) -> bool:
+    """The last that a machine said is a failure."""
+    return bool(run.machine_words) and run.machine_words[-1][1]
+
+
+def errors_reported(run: DetectorReading) -> float:
+    """Much of what machines said is failure."""
+    failed = sum(wrong for _, wrong in run.machine_words)
+    return min(1.0, 2 * failed / (len(run.machine_words) + 2))
+
+
+def empty_handed(run: DetectorReading) -> float:
+    """Acts and reports that found nothing, over all that was done."""
+    steps = sorted({*run.telling, *(index for index, _ in run.machine_words)})
+    return len(run.shows("failure: empty-handed", steps)) / (len(steps) + 2)
+
+
+def made_up(run: DetectorReading) -> float:
+    """Assumed, simulated or placeholder data, unless the task asks for it."""
+    if _ASKS_FOR_IT.search(run.view.trajectory.task[:20_000]):
+        return 0.0
+    assumed = run.columns["language: assumes or simulates"]
+    return _often(sum(assumed[i] > 0 or _PLACED.search(run.view.texts[i].said) is not None for i in run.telling))
+
+
+def from_memory(run: DetectorReading) -> float:
+    """Answers from what the model remembers."""
+    return _often(len(run.shows("language: from memory", run.telling)))
+
+
+def _often(times: int) -> float:
+    return min(1.0, (1 + times) / 4) if times else 0.0
+
+
+def bare_claims(run: DetectorReading) -> float:
+    """Agents say that they have done something, and neither they nor a machine has just shown it."""
+    claimed = run.shows("claims: says that it has done something", run.telling)
+    return min(1.0, sum(not _shown(run, index) for index in claimed) / 4)
+
+
+def _shown(run: DetectorReading, index: int) -> bool:
+    near = range(max(0, index - _NEAR), index + 1)
+    return any(run.steps[one].tool_calls or run.view.is_report[one] or run.view.texts[one].code for one in near)
+
+
+def apologies(run: DetectorReading) -> bool:
+    """Apologies and refusals in the last acts."""
+    return any(run.shows(column, run.late) for column in ("language: refuses", "language: apologises"))
+
+
+def hedged_end(run: DetectorReading) -> float:
+    """The last acts hedge."""
+    return min(1.0, max((len(_HEDGES.findall(run.view.texts[index].prose)) for index in run.late[-2:]), default=0) / 4)
+
+
+def answers_differ(run: DetectorReading) -> float:
+    """Members of the team end with different answers."""
+    last: dict[str, tuple[int, str]] = {}
+    for index in run.telling:
+        answer = run.view.texts[index].answer
+        if answer is not None:
+            last[run.view.agents[index]] = (index, answer)
+    if len(last) < 2:
+        return 0.0
+    _, final = max(last.values())
+    return sum(not _agree(answer, final) for _, answer in last.values()) / (len(last) - 1)
+
+
+def _agree(answer: str, other: str) -> bool:
+    """Tell whether two stated answers agree: in their numbers when both have some, else in their words."""
+    numbers, others = number_set(answer), number_set(other)
+    if numbers and others:
+        return bool(numbers & others)
+    return answer in other or other in answer
+
+
+def answer_changes(run: DetectorReading) -> float:
+    """Agents go back on answers that they had stated."""
+    return min(1.0, len(run.shows("agreement: changes its own answer", run.telling)) / 4)
+
+
+def objection_open(run: DetectorReading) -> float:
+    """The last acts object to what another said, and no act after them puts it right."""
+    last = next((index for index in reversed(run.late[-2:]) if _objects(run, index)), None)
+    return 0.0 if last is None else min(1.0, len(_OBJECTS.findall(run.view.texts[last].prose)) / 2)
+
+
+def objections(run: DetectorReading) -> float:
+    """Acts find fault with what another said, over all acts."""
+    return sum(_objects(run, index) for index in run.telling) / (len(run.telling) + 2)
+
+
+def _objects(run: DetectorReading, index: int) -> bool:
+    if _OBJECTS.search(run.view.texts[index].prose) is None:
+        return False
+    return any(before < index and run.view.agents[before] != run.view.agents[index] for before in run.first_of_two)
+
+
+def no_progress(run: DetectorReading) -> float:
+    """Whoever leads finds that the work goes in a circle or nowhere, or begins anew with the whole task."""
+    seen = set(run.shows("work: the planner is disappointed", list(range(len(run.steps)))))
+    briefs = [i for i in run.run.acts if run.run.is_brief(i) and run.view.agents[i] in run.view.planners]
+    seen |= {later for before, later in pairwise(briefs) if later > before + 1}
+    return min(1.0, len(seen) / 3)
+
+
+def loops(run: DetectorReading) -> float:
+    """The last acts say again what the same agent had said: a loop that nobody broke."""
+    own, last = run.columns["repetition: like the agent's own earlier steps"], run.telling[-_LAST_ACTS:]
+    if not last or own[last[-1]] <= 0.5:
+        return 0.0
+    return min(1.0, sum(own[index] > 0.9 for index in last) / 3)
+
+
+def silent(run: DetectorReading) -> float:
+    """Members of the team who were asked and gave no reply at all."""
+    acts = [step for step in run.steps if run.view.is_act[step.index]]
+    blank = [
+        step
+        for step in acts
+        if _BLANK.fullmatch(step.content[:50]) and not (step.tool_calls or step.recipient or step.error)
+    ]
+    return min(1.0, 3 * len(blank) / (len(acts) + 2))
+
+
+def shortcuts(run: DetectorReading) -> float:
+    """Acts that leave something out or go round it, over all acts."""
+    seen = sum(_SHORTCUTS.search(run.view.texts[index].prose) is not None for index in run.telling)
+    return seen / (len(run.telling) + 2)
+
+
+def rule_error(run: DetectorReading) -> float:
+    """The rules about errors and tools."""
+    return run.strongest(Family.ERROR, Family.TOOL)
+
+
+def rule_value(run: DetectorReading) -> float:
+    """The rules about sums and values that contradict each other."""
+    return run.strongest(Family.ARITHMETIC, Family.CONTRADICTION)
+
+
+SIGNS: dict[str, Callable[[DetectorReading], float]] = {
+    "ends on code that nobody ran": code_not_run,
+    "ends on a request that nobody answered": request_unanswered,
+    "ends on the words of a machine": machine_last,
+    "ends on an error": error_last,
+    "ends on an announcement": announcement_last,
+    "ends without an answer": no_answer,
+    "ends with doubt in its answer": doubted_answer,
+    "ends with work left to do": work_left,
+    "ends off the task": off_the_task,
+    "was stopped for its length": stopped_for_length,
+    "an error that was not overcome": error_not_overcome,
+    "many errors": errors_reported,
+    "empty-handed": empty_handed,
+    "made-up data": made_up,
+    "answers from memory": from_memory,
+    "claims with nothing to show": bare_claims,
+    "late apologies and refusals": apologies,
+    "hedges at the end": hedged_end,
+    "the last answers differ": answers_differ,
+    "answers change": answer_changes,
+    "an objection left open": objection_open,
+    "objections": objections,
+    "no progress, says who leads": no_progress,
+    "ends in a loop": loops,
+    "no reply at all": silent,
+    "leaves something out": shortcuts,
+    "rules: errors and tools": rule_error,
+    "rules: sums and contradictions": rule_value,
+}
+"""Each is evidence of a failure in any team, whatever its domain, so that none may count against one."""
+
+
+def amounts_of(view: View) -> dict[str, float]:
+    """The amount of every sign in a run with at least one step, from 0 to 1."""
+    reading = DetectorReading(view)
+    return {name: float(read(reading)) for name, read in SIGNS.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class FailureDetector:
+    """Tells failed runs from passing ones when nothing but the trajectory is known.
+
+    No weight is negative, so that no habit of a team or a domain can clear a run; without any sign the probability is
+    that of the intercept.
+    """
+
+    weights: Mapping[str, float]
+    """Log-odds by sign at its full strength; a sign that is not named counts nothing."""
+    intercept: float
+    """Log-odds of a failure when no sign is seen."""
+    threshold: float
+    """Probability from which on a run is taken to have failed."""
+
+    def __post_init__(self) -> None:
+        unknown = sorted(set(self.weights) - set(SIGNS))
+        if unknown:
+            raise AttributionError(f"a detector has a weight for {unknown[0]!r}, expected one of: {', '.join(SIGNS)}")
+        if min(self.weights.values(), default=0.0) < 0:
+            raise AttributionError("a detector has a negative weight, expected numbers from 0")
+
+    def probability(self, view: View) -> float:
+        """Estimate how likely it is that the run failed, in a world in which half of the runs fail.
+
+        Args:
+            view: The run as the features see it; its outcome and reference are not looked at.
+        """
+        amounts = amounts_of(view) if view.steps else {}
+        log_odds = self.intercept + sum(self.weights.get(name, 0.0) * amount for name, amount in amounts.items())
+        return 1.0 / (1.0 + exp(-log_odds))
+
+    def is_failure(self, view: View) -> bool:
+        """Tell whether the run is to be taken as failed."""
+        return self.probability(view) >= self.threshold
+
+    @classmethod
+    def shipped(cls) -> Self:
+        """The detector that comes with tracer-hooks.
+
+        Raises:
+            AttributionError: Its file is damaged.
+        """
+        return read_weights(SHIPPED, cls._of, what="failure detector", again=f"Run: {REINSTALL}")
+
+    @classmethod
+    def _of(cls, data: dict[str, Any]) -> Self:
+        if (data.get("detector"), data.get("format")) != ("failure", _FORMAT):
+            raise ValueError(f"no detector of format {_FORMAT}")
+        weights = {str(name): finite(weight) for name, weight in data["weights"].items()}
+        return cls(weights, finite(data["intercept"]), finite(data["threshold"]))
