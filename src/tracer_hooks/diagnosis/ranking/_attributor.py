@@ -15,7 +15,7 @@ from tracer_hooks.diagnosis._protocol import FitReport, StepScores
 from tracer_hooks.diagnosis._weight_files import read_saved, write_saved
 from tracer_hooks.diagnosis.ranking._answers import Ranking, attribution_by, has_content
 from tracer_hooks.diagnosis.ranking._fit import adapt, cases_of, fit_structural
-from tracer_hooks.diagnosis.ranking._model import StructuralModel, refuse_unusable
+from tracer_hooks.diagnosis.ranking._model import StructuralModel
 from tracer_hooks.diagnosis.ranking._pooling import sharpened
 from tracer_hooks.diagnosis.ranking._signals import trust_in
 from tracer_hooks.diagnosis.ranking._table import FeatureTable, features_of, table_of
@@ -100,8 +100,7 @@ class StructuralAttributor:
         """
 
         def made(data: dict[str, Any]) -> StructuralModel:
-            refuse_unusable(data, _feature_names())
-            return StructuralModel.from_json(data)
+            return StructuralModel.from_json(data, _feature_names())
 
         return cls(read_saved(directory, name=cls.name, version=SAVED, make=made))
 

@@ -206,157 +206,168 @@ _LAST_ACTS = 5
 _NEAR = 3
 
 
-def code_not_run(run: DetectorReading) -> bool:
+def code_not_run(reading: DetectorReading) -> bool:
     """The last act of a team whose code is run is code that nobody ran."""
-    if not run.telling or not run.view.texts[run.telling[-1]].code:
+    if not reading.telling or not reading.view.texts[reading.telling[-1]].code:
         return False
-    reports = [index for index in range(len(run.steps)) if run.view.is_report[index]]
-    return bool(reports) and reports[-1] < run.telling[-1]
+    reports = [index for index in range(len(reading.steps)) if reading.view.is_report[index]]
+    return bool(reports) and reports[-1] < reading.telling[-1]
 
 
-def request_unanswered(run: DetectorReading) -> float:
+def request_unanswered(reading: DetectorReading) -> float:
     """The run stops on a hand-over, a call without a result, or a question or request to a colleague."""
-    if run.person_had_last_word:
+    if reading.person_had_last_word:
         return 0.0
-    step = run.steps[run.last_step]
+    step = reading.steps[reading.last_step]
     recipient = step.recipient
     handed = recipient is not None and not is_person(recipient) and fold(recipient) not in ("end", "none", "finish", "")
-    results_kept = any(call.result is not None for one in run.steps for call in one.tool_calls)
+    results_kept = any(call.result is not None for one in reading.steps for call in one.tool_calls)
     called = results_kept and any(call.result is None and call.error is None for call in step.tool_calls)
     if (handed and step.kind is StepKind.HANDOFF) or called:
         return 1.0
-    if run.has_person or run.is_closed or run.view.is_report[step.index]:
+    if reading.has_person or reading.is_closed or reading.view.is_report[step.index]:
         return 0.0
-    tail = run.view.texts[step.index].prose.strip()[-_TAIL:]
+    tail = reading.view.texts[step.index].prose.strip()[-_TAIL:]
     if tail.endswith("?"):
         return 1.0 if handed else 0.5
-    return float(run.view.agents[step.index] in run.view.planners and _REQUEST.search(tail) is not None)
+    return float(reading.view.agents[step.index] in reading.view.planners and _REQUEST.search(tail) is not None)
 
 
-def machine_last(run: DetectorReading) -> bool:
+def machine_last(reading: DetectorReading) -> bool:
     """The last words are a machine's, and nobody took them up."""
-    last = run.last_step
-    if not run.view.is_report[last] or run.is_closed:
+    last = reading.last_step
+    if not reading.view.is_report[last] or reading.is_closed:
         return False
-    asked = [index for index in run.run.acts if last - 2 <= index < last]
-    return not any(_FINAL_CALL.search(run.view.texts[index].said) for index in asked)
+    asked = [index for index in reading.run.acts if last - 2 <= index < last]
+    return not any(_FINAL_CALL.search(reading.view.texts[index].said) for index in asked)
 
 
-def error_last(run: DetectorReading) -> bool:
+def error_last(reading: DetectorReading) -> bool:
     """The run ends on an error."""
-    last = run.last_step
-    wrong = run.columns["failure: error printed here"][last] > 0 or run.steps[last].error is not None
-    is_bare = run.view.is_report[last] or not run.steps[last].content.strip()
-    return bool(wrong or run.steps[last].failed_tools) and is_bare
+    last = reading.last_step
+    wrong = reading.columns["failure: error printed here"][last] > 0 or reading.steps[last].error is not None
+    is_bare = reading.view.is_report[last] or not reading.steps[last].content.strip()
+    return bool(wrong or reading.steps[last].failed_tools) and is_bare
 
 
-def announcement_last(run: DetectorReading) -> bool:
+def announcement_last(reading: DetectorReading) -> bool:
     """The last words announce work that is not there."""
-    if run.person_had_last_word or run.is_closed or not run.telling or run.telling[-1] != run.last_step:
+    if (
+        reading.person_had_last_word
+        or reading.is_closed
+        or not reading.telling
+        or reading.telling[-1] != reading.last_step
+    ):
         return False
-    text = run.view.texts[run.last_step]
+    text = reading.view.texts[reading.last_step]
     return text.answer is None and _ANNOUNCES.search(text.prose.rstrip()[-_LAST_WORDS:]) is not None
 
 
-def no_answer(run: DetectorReading) -> bool:
+def no_answer(reading: DetectorReading) -> bool:
     """The final words say that no answer was found, or there are none."""
-    final = run.run.final_text
+    final = reading.run.final_text
     if not final.strip():
-        return all(call.result is None for call in run.steps[run.last_step].tool_calls)
+        return all(call.result is None for call in reading.steps[reading.last_step].tool_calls)
     return _NO_ANSWER.search(final[-_TAIL:]) is not None
 
 
-def doubted_answer(run: DetectorReading) -> bool:
+def doubted_answer(reading: DetectorReading) -> bool:
     """The last words of the team doubt what they say."""
-    return any(_DOUBTS.search(run.view.texts[index].prose[-2 * _TAIL :]) for index in run.late[-2:])
+    return any(_DOUBTS.search(reading.view.texts[index].prose[-2 * _TAIL :]) for index in reading.late[-2:])
 
 
-def work_left(run: DetectorReading) -> bool:
+def work_left(reading: DetectorReading) -> bool:
     """The last speaker names work that is not done, and no person closed the run after it."""
-    speaker = run.run.last_speaker
-    if speaker is None or run.person_had_last_word:
+    speaker = reading.run.last_speaker
+    if speaker is None or reading.person_had_last_word:
         return False
-    return _UNFINISHED.search(run.run.prose(speaker)) is not None
+    return _UNFINISHED.search(reading.run.prose(speaker)) is not None
 
 
-def off_the_task(run: DetectorReading) -> float:
+def off_the_task(reading: DetectorReading) -> float:
     """The last words, though long, have hardly a word in common with the task."""
-    task = run.view.task_words
-    if not run.telling or len(task) < _FEW_WORDS or run.has_person:
+    task = reading.view.task_words
+    if not reading.telling or len(task) < _FEW_WORDS or reading.has_person:
         return 0.0
-    own = set(run.view.texts[run.telling[-1]].words)
+    own = set(reading.view.texts[reading.telling[-1]].words)
     if len(own) < _MANY_WORDS:
         return 0.0
     return max(0.0, 1.0 - 5.0 * len(own & task) / len(task))
 
 
-def stopped_for_length(run: DetectorReading) -> bool:
+def stopped_for_length(reading: DetectorReading) -> bool:
     """The framework stopped the run for its length."""
-    return limit_reached(run.run)
+    return limit_reached(reading.run)
 
 
-def error_not_overcome(run: DetectorReading) -> bool:
+def error_not_overcome(reading: DetectorReading) -> bool:
     """The last that a machine said is a failure."""
-    return bool(run.machine_words) and run.machine_words[-1][1]
+    return bool(reading.machine_words) and reading.machine_words[-1][1]
 
 
-def errors_reported(run: DetectorReading) -> float:
+def errors_reported(reading: DetectorReading) -> float:
     """Much of what machines said is failure."""
-    failed = sum(wrong for _, wrong in run.machine_words)
-    return min(1.0, 2 * failed / (len(run.machine_words) + 2))
+    failed = sum(wrong for _, wrong in reading.machine_words)
+    return min(1.0, 2 * failed / (len(reading.machine_words) + 2))
 
 
-def empty_handed(run: DetectorReading) -> float:
+def empty_handed(reading: DetectorReading) -> float:
     """Acts and reports that found nothing, over all that was done."""
-    steps = sorted({*run.telling, *(index for index, _ in run.machine_words)})
-    return len(run.shows("failure: empty-handed", steps)) / (len(steps) + 2)
+    steps = sorted({*reading.telling, *(index for index, _ in reading.machine_words)})
+    return len(reading.shows("failure: empty-handed", steps)) / (len(steps) + 2)
 
 
-def made_up(run: DetectorReading) -> float:
+def made_up(reading: DetectorReading) -> float:
     """Assumed, simulated or placeholder data, unless the task asks for it."""
-    if _ASKS_FOR_IT.search(run.view.trajectory.task[:20_000]):
+    if _ASKS_FOR_IT.search(reading.view.trajectory.task[:20_000]):
         return 0.0
-    assumed = run.columns["language: assumes or simulates"]
-    return _often(sum(assumed[i] > 0 or _PLACED.search(run.view.texts[i].said) is not None for i in run.telling))
+    assumed = reading.columns["language: assumes or simulates"]
+    return _often(
+        sum(assumed[i] > 0 or _PLACED.search(reading.view.texts[i].said) is not None for i in reading.telling)
+    )
 
 
-def from_memory(run: DetectorReading) -> float:
+def from_memory(reading: DetectorReading) -> float:
     """Answers from what the model remembers."""
-    return _often(len(run.shows("language: from memory", run.telling)))
+    return _often(len(reading.shows("language: from memory", reading.telling)))
 
 
 def _often(times: int) -> float:
     return min(1.0, (1 + times) / 4) if times else 0.0
 
 
-def bare_claims(run: DetectorReading) -> float:
+def bare_claims(reading: DetectorReading) -> float:
     """Agents say that they have done something, and neither they nor a machine has just shown it."""
-    claimed = run.shows("claims: says that it has done something", run.telling)
-    return min(1.0, sum(not _shown(run, index) for index in claimed) / 4)
+    claimed = reading.shows("claims: says that it has done something", reading.telling)
+    return min(1.0, sum(not _shown(reading, index) for index in claimed) / 4)
 
 
-def _shown(run: DetectorReading, index: int) -> bool:
+def _shown(reading: DetectorReading, index: int) -> bool:
     near = range(max(0, index - _NEAR), index + 1)
-    return any(run.steps[one].tool_calls or run.view.is_report[one] or run.view.texts[one].code for one in near)
+    return any(
+        reading.steps[one].tool_calls or reading.view.is_report[one] or reading.view.texts[one].code for one in near
+    )
 
 
-def apologies(run: DetectorReading) -> bool:
+def apologies(reading: DetectorReading) -> bool:
     """Apologies and refusals in the last acts."""
-    return any(run.shows(column, run.late) for column in ("language: refuses", "language: apologises"))
+    return any(reading.shows(column, reading.late) for column in ("language: refuses", "language: apologises"))
 
 
-def hedged_end(run: DetectorReading) -> float:
+def hedged_end(reading: DetectorReading) -> float:
     """The last acts hedge."""
-    return min(1.0, max((len(_HEDGES.findall(run.view.texts[index].prose)) for index in run.late[-2:]), default=0) / 4)
+    return min(
+        1.0, max((len(_HEDGES.findall(reading.view.texts[index].prose)) for index in reading.late[-2:]), default=0) / 4
+    )
 
 
-def answers_differ(run: DetectorReading) -> float:
+def answers_differ(reading: DetectorReading) -> float:
     """Members of the team end with different answers."""
     last: dict[str, tuple[int, str]] = {}
-    for index in run.telling:
-        answer = run.view.texts[index].answer
+    for index in reading.telling:
+        answer = reading.view.texts[index].answer
         if answer is not None:
-            last[run.view.agents[index]] = (index, answer)
+            last[reading.view.agents[index]] = (index, answer)
     if len(last) < 2:
         return 0.0
     _, final = max(last.values())
@@ -371,47 +382,51 @@ def _agree(answer: str, other: str) -> bool:
     return answer in other or other in answer
 
 
-def answer_changes(run: DetectorReading) -> float:
+def answer_changes(reading: DetectorReading) -> float:
     """Agents go back on answers that they had stated."""
-    return min(1.0, len(run.shows("agreement: changes its own answer", run.telling)) / 4)
+    return min(1.0, len(reading.shows("agreement: changes its own answer", reading.telling)) / 4)
 
 
-def objection_open(run: DetectorReading) -> float:
+def objection_open(reading: DetectorReading) -> float:
     """The last acts object to what another said, and no act after them puts it right."""
-    last = next((index for index in reversed(run.late[-2:]) if _objects(run, index)), None)
-    return 0.0 if last is None else min(1.0, len(_OBJECTS.findall(run.view.texts[last].prose)) / 2)
+    last = next((index for index in reversed(reading.late[-2:]) if _objects(reading, index)), None)
+    return 0.0 if last is None else min(1.0, len(_OBJECTS.findall(reading.view.texts[last].prose)) / 2)
 
 
-def objections(run: DetectorReading) -> float:
+def objections(reading: DetectorReading) -> float:
     """Acts find fault with what another said, over all acts."""
-    return sum(_objects(run, index) for index in run.telling) / (len(run.telling) + 2)
+    return sum(_objects(reading, index) for index in reading.telling) / (len(reading.telling) + 2)
 
 
-def _objects(run: DetectorReading, index: int) -> bool:
-    if _OBJECTS.search(run.view.texts[index].prose) is None:
+def _objects(reading: DetectorReading, index: int) -> bool:
+    if _OBJECTS.search(reading.view.texts[index].prose) is None:
         return False
-    return any(before < index and run.view.agents[before] != run.view.agents[index] for before in run.first_of_two)
+    return any(
+        before < index and reading.view.agents[before] != reading.view.agents[index] for before in reading.first_of_two
+    )
 
 
-def no_progress(run: DetectorReading) -> float:
+def no_progress(reading: DetectorReading) -> float:
     """Whoever leads finds that the work goes in a circle or nowhere, or begins anew with the whole task."""
-    seen = set(run.shows("work: the planner is disappointed", list(range(len(run.steps)))))
-    briefs = [i for i in run.run.acts if run.run.is_brief(i) and run.view.agents[i] in run.view.planners]
+    seen = set(reading.shows("work: the planner is disappointed", list(range(len(reading.steps)))))
+    briefs = [
+        i for i in reading.run.acts if reading.run.is_brief(i) and reading.view.agents[i] in reading.view.planners
+    ]
     seen |= {later for before, later in pairwise(briefs) if later > before + 1}
     return min(1.0, len(seen) / 3)
 
 
-def loops(run: DetectorReading) -> float:
+def loops(reading: DetectorReading) -> float:
     """The last acts say again what the same agent had said: a loop that nobody broke."""
-    own, last = run.columns["repetition: like the agent's own earlier steps"], run.telling[-_LAST_ACTS:]
+    own, last = reading.columns["repetition: like the agent's own earlier steps"], reading.telling[-_LAST_ACTS:]
     if not last or own[last[-1]] <= 0.5:
         return 0.0
-    return min(1.0, sum(own[index] > 0.9 for index in last) / 3)
+    return min(1.0, int((own[last] > 0.9).sum()) / 3)
 
 
-def silent(run: DetectorReading) -> float:
+def silent(reading: DetectorReading) -> float:
     """Members of the team who were asked and gave no reply at all."""
-    acts = [step for step in run.steps if run.view.is_act[step.index]]
+    acts = [step for step in reading.steps if reading.view.is_act[step.index]]
     blank = [
         step
         for step in acts
@@ -420,20 +435,20 @@ def silent(run: DetectorReading) -> float:
     return min(1.0, 3 * len(blank) / (len(acts) + 2))
 
 
-def shortcuts(run: DetectorReading) -> float:
+def shortcuts(reading: DetectorReading) -> float:
     """Acts that leave something out or go round it, over all acts."""
-    seen = sum(_SHORTCUTS.search(run.view.texts[index].prose) is not None for index in run.telling)
-    return seen / (len(run.telling) + 2)
+    seen = sum(_SHORTCUTS.search(reading.view.texts[index].prose) is not None for index in reading.telling)
+    return seen / (len(reading.telling) + 2)
 
 
-def rule_error(run: DetectorReading) -> float:
+def rule_error(reading: DetectorReading) -> float:
     """The rules about errors and tools."""
-    return run.strongest(Family.ERROR, Family.TOOL)
+    return reading.strongest(Family.ERROR, Family.TOOL)
 
 
-def rule_value(run: DetectorReading) -> float:
+def rule_value(reading: DetectorReading) -> float:
     """The rules about sums and values that contradict each other."""
-    return run.strongest(Family.ARITHMETIC, Family.CONTRADICTION)
+    return reading.strongest(Family.ARITHMETIC, Family.CONTRADICTION)
 
 
 SIGNS: dict[str, Callable[[DetectorReading], float]] = {

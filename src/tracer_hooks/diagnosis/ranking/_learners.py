@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field, model_validator
+from pydantic.dataclasses import dataclass as checked
 
-from tracer_hooks.diagnosis.ranking._pooling import Logits
+from tracer_hooks._lazy import cached_property
+from tracer_hooks.diagnosis.ranking._pooling import CHECKS, Logits, Number
 from tracer_hooks.diagnosis.ranking._table import FeatureTable
 
 _EXACT = {"maxiter": 300, "ftol": 1e-7, "gtol": 1e-3}
 """When a fit is done: weights are of the order of 0.1, and more digits change no ranking."""
 
 
-@dataclass(frozen=True, slots=True)
+@checked(frozen=True, slots=True, config=CHECKS)
 class ConditionalLogit:
     """Softmax over the steps of a trajectory of a weighted sum of features (McFadden 1974).
 
@@ -25,54 +28,29 @@ class ConditionalLogit:
     own run. The prior's log-odds are one more term: with its weight at 1 and all others at 0 the model is the prior.
     """
 
-    weights: Mapping[str, float]
+    weights: dict[str, Number]
     """Weight of each feature in standard deviations; what is not named counts 0."""
-    prior_weight: float = 1.0
+    prior_weight: Number = 1.0
     """Weight of the prior's log-odds."""
 
-    def logits(self, table: FeatureTable, prior: Logits) -> Logits:
-        """Log-belief of every step, up to a constant."""
-        return self.logits_from(table.standardised(), table.names, prior)
-
     def logits_from(self, standardised: NDArray[np.float64], names: tuple[str, ...], prior: Logits) -> Logits:
-        """The same from features that have been standardised already."""
+        """Log-belief of every step, up to a constant, from features that are standardised within the trajectory."""
         return np.asarray(self.prior_weight * prior + standardised @ self._vector(names))
-
-    def to_json(self) -> dict[str, Any]:
-        """As plain JSON, weights of 0 left out."""
-        kept = {name: round(weight, 5) for name, weight in self.weights.items() if abs(weight) >= 5e-6}
-        return {"prior_weight": round(self.prior_weight, 5), "weights": kept}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> ConditionalLogit:
-        """What :meth:`to_json` wrote."""
-        return cls({str(k): float(v) for k, v in data["weights"].items()}, float(data["prior_weight"]))
 
     def _vector(self, names: tuple[str, ...]) -> NDArray[np.float64]:
         return np.array([self.weights.get(name, 0.0) for name in names])
 
 
-@dataclass(frozen=True, slots=True)
+@checked(frozen=True, slots=True, config=CHECKS)
 class KindLogits:
     """A conditional logit for each kind of team that was learnt from, and a shared one for all others."""
 
     shared: ConditionalLogit = field(default_factory=lambda: ConditionalLogit({}))
-    by_kind: Mapping[str, ConditionalLogit] = field(default_factory=dict)
+    by_kind: dict[str, ConditionalLogit] = field(default_factory=dict)
 
     def of(self, kind: str) -> ConditionalLogit:
         """The logit for one kind of team."""
         return self.by_kind.get(kind, self.shared)
-
-    def to_json(self) -> dict[str, Any]:
-        """As plain JSON."""
-        by_kind = {kind: logit.to_json() for kind, logit in sorted(self.by_kind.items())}
-        return {"shared": self.shared.to_json(), "by_kind": by_kind}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> KindLogits:
-        """What :meth:`to_json` wrote."""
-        by_kind = {str(kind): ConditionalLogit.from_json(logit) for kind, logit in data["by_kind"].items()}
-        return cls(ConditionalLogit.from_json(data["shared"]), by_kind)
 
 
 def fit_logits(
@@ -144,22 +122,43 @@ _FLOOR = 1e-3
 _LEAF = -1
 
 
-@dataclass(frozen=True, slots=True)
+@checked(frozen=True, config=CHECKS)
 class Forest:
     """Extremely randomised trees (Geurts et al. 2006) that give the chance that a step is the decisive one."""
 
-    names: tuple[str, ...]
+    names: list[str]
     """The features, in the order that the trees know them by."""
-    roots: NDArray[np.int64]
+    roots: Annotated[list[int], Field(min_length=1)]
     """Node that each tree begins at."""
-    feature: NDArray[np.int64]
+    feature: list[int]
     """Feature that each node asks for; -1 at a leaf."""
-    threshold: NDArray[np.float64]
+    threshold: list[Annotated[float, Field(ge=-1e300, le=1e300)]]
     """Values up to this go left."""
-    left: NDArray[np.int64]
-    right: NDArray[np.int64]
-    value: NDArray[np.float64]
+    left: list[int]
+    right: list[int]
+    value: list[Annotated[float, Field(ge=0.0, le=1.0)]]
     """Chance at each leaf."""
+
+    @model_validator(mode="after")
+    def _are_trees(self) -> Self:
+        count = len(self.feature)
+        if not all(len(column) == count for column in (self.threshold, self.left, self.right, self.value)):
+            raise ValueError("the columns of the nodes differ in length")
+        if not all(0 <= root < count for root in self.roots):
+            raise ValueError("a tree begins at a node that is not there")
+        if not all(-1 <= asked < len(self.names) for asked in self.feature):
+            raise ValueError("a node asks for a feature that is not named")
+        for node, asked in enumerate(self.feature):
+            # Children stand behind their parent, so that nobody walks in a circle.
+            if asked >= 0 and not all(node < child < count for child in (self.left[node], self.right[node])):
+                raise ValueError(f"node {node} leads to one that is not behind it")
+        return self
+
+    @cached_property
+    def _nodes(self) -> dict[str, NDArray[Any]]:
+        """The nodes as arrays."""
+        names = ("feature", "threshold", "left", "right", "value")
+        return {name: np.array(getattr(self, name)) for name in names}
 
     def logits(self, table: FeatureTable) -> NDArray[np.float64]:
         """Logarithm of the chance of every step; never lower than that of one in a thousand."""
@@ -169,43 +168,17 @@ class Forest:
         place = {name: column for column, name in enumerate(table.names)}
         return table.values[:, [place[name] for name in self.names]].astype(np.float32)
 
-    def _leaves(self, values: NDArray[np.float32]) -> NDArray[np.int64]:
-        """(steps, trees): the leaf that each step comes to."""
-        steps = np.arange(len(values))[:, None]
-        node = np.tile(self.roots, (len(values), 1))
+    def _chances(self, values: NDArray[np.float32]) -> NDArray[np.float64]:
+        """The mean chance of the leaves that each step comes to."""
+        nodes, steps = self._nodes, np.arange(len(values))[:, None]
+        node = np.tile(np.array(self.roots), (len(values), 1))
         while True:
-            asked = self.feature[node]
+            asked = nodes["feature"][node]
             inside = asked != _LEAF
             if not inside.any():
-                return node
-            goes_left = values[steps, np.maximum(asked, 0)] <= self.threshold[node]
-            node = np.where(inside, np.where(goes_left, self.left[node], self.right[node]), node)
-
-    def _chances(self, values: NDArray[np.float32]) -> NDArray[np.float64]:
-        return np.asarray(self.value[self._leaves(values)].mean(axis=1))
-
-    def to_json(self) -> dict[str, Any]:
-        """As plain JSON."""
-        return {
-            "names": list(self.names),
-            "roots": self.roots.tolist(),
-            "feature": self.feature.tolist(),
-            "threshold": [round(one, 6) for one in self.threshold.tolist()],
-            "left": self.left.tolist(),
-            "right": self.right.tolist(),
-            "value": [round(one, 5) for one in self.value.tolist()],
-        }
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Forest:
-        """What :meth:`to_json` wrote."""
-        ints = {key: np.array(data[key], dtype=np.int64) for key in ("roots", "feature", "left", "right")}
-        return cls(
-            names=tuple(data["names"]),
-            threshold=np.array(data["threshold"], dtype=np.float64),
-            value=np.array(data["value"], dtype=np.float64),
-            **ints,
-        )
+                return np.asarray(nodes["value"][node].mean(axis=1))
+            goes_left = values[steps, np.maximum(asked, 0)] <= nodes["threshold"][node]
+            node = np.where(inside, np.where(goes_left, nodes["left"][node], nodes["right"][node]), node)
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,11 +247,11 @@ def _packed(names: tuple[str, ...], trees: Sequence[Any]) -> Forest:
         return np.concatenate([getattr(tree, name) for tree in trees]).astype(np.int64)
 
     return Forest(
-        names=names,
-        roots=starts[:-1].astype(np.int64),
-        feature=np.where(is_leaf, _LEAF, joined("feature")),
-        threshold=np.where(is_leaf, 0.0, np.concatenate([tree.threshold for tree in trees])),
-        left=np.where(is_leaf, 0, joined("children_left") + shift),
-        right=np.where(is_leaf, 0, joined("children_right") + shift),
-        value=np.where(is_leaf, share, 0.0),
+        names=list(names),
+        roots=starts[:-1].tolist(),
+        feature=np.where(is_leaf, _LEAF, joined("feature")).tolist(),
+        threshold=np.where(is_leaf, 0.0, np.concatenate([tree.threshold for tree in trees])).tolist(),
+        left=np.where(is_leaf, 0, joined("children_left") + shift).tolist(),
+        right=np.where(is_leaf, 0, joined("children_right") + shift).tolist(),
+        value=np.where(is_leaf, share, 0.0).tolist(),
     )

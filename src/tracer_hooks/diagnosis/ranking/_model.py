@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, field
 from itertools import chain
 from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, TypeAdapter, model_validator
+from pydantic.dataclasses import dataclass as checked
 
 from tracer_hooks.diagnosis._reading._roles import fold
 from tracer_hooks.diagnosis.ranking._learners import Forest, KindLogits
-from tracer_hooks.diagnosis.ranking._pooling import Beliefs, Logits, Mixing, Sureness, agent_mass, normalised
+from tracer_hooks.diagnosis.ranking._pooling import (
+    CHECKS,
+    Beliefs,
+    Logits,
+    Mixing,
+    Sureness,
+    agent_mass,
+    normalised,
+)
 from tracer_hooks.diagnosis.ranking._table import RULES_TOGETHER, FeatureTable
 
 PRIOR: dict[str, float] = {
@@ -66,7 +76,7 @@ def kind_of(table: FeatureTable) -> str:
     return HAND_OFFS if share.any() else TURNS
 
 
-@dataclass(frozen=True, slots=True)
+@checked(frozen=True, slots=True, config=CHECKS)
 class StructuralModel:
     """Log-beliefs over steps: the prior alone, or a pool of it with what labels have taught."""
 
@@ -82,8 +92,14 @@ class StructuralModel:
     """How sure the answers are, given the beliefs."""
     agents_seen: frozenset[str] = frozenset()
     """Names of the agents in the labelled runs, folded."""
-    labels: int = 0
+    labels: Annotated[int, Field(ge=0)] = 0
     """Labelled runs that it was fitted to."""
+
+    @model_validator(mode="after")
+    def _mixes_four(self) -> Self:
+        if any(len(shares) != 4 for shares in (self.mixing.shares, *self.mixing.by_kind.values())):
+            raise ValueError("expected the shares of four members")
+        return self
 
     @property
     def is_fitted(self) -> bool:
@@ -116,106 +132,49 @@ class StructuralModel:
 
     def to_json(self) -> dict[str, Any]:
         """As plain JSON."""
-        return {
-            "steps": self.steps.to_json(),
-            "agents": self.agents.to_json(),
-            "forest": self.forest.to_json() if self.forest is not None else None,
-            "mixing": self.mixing.to_json(),
-            "sureness": self.sureness.to_json(),
-            "agents_seen": sorted(self.agents_seen),
-            "labels": self.labels,
-        }
+        whole: dict[str, Any] = _rounded(asdict(self))
+        return whole
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> StructuralModel:
-        """What :meth:`to_json` wrote."""
-        return cls(
-            steps=KindLogits.from_json(data["steps"]),
-            agents=KindLogits.from_json(data["agents"]),
-            forest=Forest.from_json(data["forest"]) if data["forest"] is not None else None,
-            mixing=Mixing.from_json(data["mixing"]),
-            sureness=Sureness.from_json(data["sureness"]) if "sureness" in data else Sureness(),
-            agents_seen=frozenset(map(str, data.get("agents_seen", ()))),
-            labels=int(data.get("labels", 0)),
-        )
+    def from_json(cls, data: Mapping[str, Any], features: Sequence[str]) -> StructuralModel:
+        """Read what :meth:`to_json` wrote.
+
+        Args:
+            data: What stands in the file, which anybody may have written or damaged.
+            features: Names of the features of this release.
+
+        Raises:
+            ValueError: It is no model over these features; the message says what is wrong.
+        """
+        model = TypeAdapter(cls).validate_json(json.dumps(data))
+        said = model.to_json()
+        _refuse_missing(data, {key: said[key] for key in said if key in data or key not in _OPTIONAL})
+        logits = chain.from_iterable((one.shared, *one.by_kind.values()) for one in (model.steps, model.agents))
+        read = [*chain.from_iterable(logit.weights for logit in logits), *(model.forest.names if model.forest else ())]
+        unknown = next((name for name in read if name not in features), None)
+        if unknown is not None:
+            raise ValueError(f"it reads {unknown!r}, which no feature of this release gives")
+        return model
 
 
-_LARGEST_NUMBER = 1e6
-"""No weight, share or threshold is anywhere near it; beyond, sums would overflow."""
-Number = Annotated[float, Field(ge=-_LARGEST_NUMBER, le=_LARGEST_NUMBER)]
-Factor = Annotated[float, Field(gt=0.0, le=_LARGEST_NUMBER)]
-Shares = Annotated[list[Number], Field(min_length=4, max_length=4)]
+_OPTIONAL = ("sureness", "agents_seen", "labels")
+"""Files of before do without."""
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
+def _refuse_missing(data: Mapping[str, Any], whole: Mapping[str, Any]) -> None:
+    """Raise where ``data`` leaves to a default what a file says."""
+    for key, value in whole.items():
+        if key not in data:
+            raise ValueError(f"{key!r} is missing")
+        if isinstance(value, dict):
+            _refuse_missing(data[key], value)
 
 
-class _Logit(_Part):
-    prior_weight: Number
-    weights: dict[str, Number]
-
-
-class _Logits(_Part):
-    shared: _Logit
-    by_kind: dict[str, _Logit]
-
-
-class _Forest(_Part):
-    names: list[str]
-    roots: Annotated[list[int], Field(min_length=1)]
-    feature: list[int]
-    threshold: list[Annotated[float, Field(ge=-1e300, le=1e300)]]
-    left: list[int]
-    right: list[int]
-    value: list[Annotated[float, Field(ge=0.0, le=1.0)]]
-
-    @model_validator(mode="after")
-    def _are_trees(self) -> Self:
-        count = len(self.feature)
-        if not all(len(column) == count for column in (self.threshold, self.left, self.right, self.value)):
-            raise ValueError("the columns of the nodes differ in length")
-        if not all(0 <= root < count for root in self.roots):
-            raise ValueError("a tree begins at a node that is not there")
-        if not all(-1 <= asked < len(self.names) for asked in self.feature):
-            raise ValueError("a node asks for a feature that is not named")
-        for node, asked in enumerate(self.feature):
-            # Children stand behind their parent, so that nobody walks in a circle.
-            if asked >= 0 and not all(node < child < count for child in (self.left[node], self.right[node])):
-                raise ValueError(f"node {node} leads to one that is not behind it")
-        return self
-
-
-class _Mixing(_Part):
-    shares: Shares
-    by_kind: dict[str, Shares]
-
-
-class _Sureness(_Part):
-    step: Factor
-    agent: Factor
-
-
-class _Model(_Part):
-    steps: _Logits
-    agents: _Logits
-    forest: _Forest | None
-    mixing: _Mixing
-    sureness: _Sureness | None = None
-    agents_seen: list[str] = []
-    labels: Annotated[int, Field(ge=0)] = 0
-
-
-def refuse_unusable(data: dict[str, Any], features: tuple[str, ...]) -> None:
-    """Raise when ``data`` is no structural model over features of these names.
-
-    Raises:
-        ValueError: It is none; the message says what is wrong.
-    """
-    model = _Model.model_validate(data)
-    logits = chain.from_iterable((one.shared, *one.by_kind.values()) for one in (model.steps, model.agents))
-    read = dict.fromkeys(name for logit in logits for name in logit.weights)
-    read.update(dict.fromkeys(() if model.forest is None else model.forest.names))
-    unknown = next((name for name in read if name not in features), None)
-    if unknown is not None:
-        raise ValueError(f"it reads {unknown!r}, which no feature of this release gives")
+def _rounded(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _rounded(one) for key, one in value.items()}
+    if isinstance(value, frozenset):
+        return sorted(value)
+    if isinstance(value, (list, tuple)):
+        return [_rounded(one) for one in value]
+    return round(value, 6) if isinstance(value, float) else value

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import ConfigDict, Field
+from pydantic.dataclasses import dataclass as checked
 
+CHECKS = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
+"""Of what is read from files: the fields of the classes below are those of the files."""
+_LARGEST_NUMBER = 1e6
+"""No weight, share or threshold is anywhere near it; beyond, sums would overflow."""
+Number = Annotated[float, Field(ge=-_LARGEST_NUMBER, le=_LARGEST_NUMBER)]
+Factor = Annotated[float, Field(gt=0.0, le=_LARGEST_NUMBER)]
 Logits = NDArray[np.float64]
 """One log-belief, up to a constant, for each step; ``-inf`` for a step that cannot be the decisive one."""
 FLOOR = -12.0
@@ -88,13 +96,13 @@ _SHARPNESS = 0.8
 _LARGEST_SHARE = 3.0
 
 
-@dataclass(frozen=True, slots=True)
+@checked(frozen=True, slots=True, config=CHECKS)
 class Mixing:
     """The share of each member in a logarithmic pool, by kind of team; a small sum of shares is a high temperature."""
 
-    shares: tuple[float, ...]
+    shares: tuple[Number, ...]
     """For a kind of team that was not learnt from."""
-    by_kind: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    by_kind: dict[str, tuple[Number, ...]] = field(default_factory=dict)
     """For each kind of team that was."""
 
     def of(self, kind: str) -> NDArray[np.float64]:
@@ -104,17 +112,6 @@ class Mixing:
     def logits(self, kind: str, beliefs: Beliefs) -> Logits:
         """The pooled log-beliefs, up to a constant."""
         return np.asarray(self.of(kind) @ beliefs)
-
-    def to_json(self) -> dict[str, Any]:
-        """As plain JSON."""
-        rounded = {kind: [round(one, 5) for one in shares] for kind, shares in sorted(self.by_kind.items())}
-        return {"shares": [round(one, 5) for one in self.shares], "by_kind": rounded}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Mixing:
-        """What :meth:`to_json` wrote."""
-        by_kind = {str(kind): tuple(float(one) for one in shares) for kind, shares in data["by_kind"].items()}
-        return cls(tuple(float(one) for one in data["shares"]), by_kind)
 
 
 def fit_mixing(
@@ -193,15 +190,15 @@ _SHARPEST = 1e3
 _HALVINGS = 60
 
 
-@dataclass(frozen=True, slots=True)
+@checked(frozen=True, slots=True, config=CHECKS)
 class Sureness:
     """A factor on the log-odds of the belief in the answer, for step and agent each (Platt 1999, without the offset).
 
     Below 1 an answer is less sure than the belief in it where that lies above one half, and surer where it lies below.
     """
 
-    step: float = 1.0
-    agent: float = 1.0
+    step: Factor = 1.0
+    agent: Factor = 1.0
 
     def of_step(self, belief: float) -> float:
         """The probability that the step is right, from the belief in it."""
@@ -210,15 +207,6 @@ class Sureness:
     def of_agent(self, belief: float) -> float:
         """The probability that the agent is right, from the summed belief in all its steps."""
         return _scaled(belief, self.agent)
-
-    def to_json(self) -> dict[str, Any]:
-        """As plain JSON."""
-        return {"step": round(self.step, 5), "agent": round(self.agent, 5)}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Sureness:
-        """What :meth:`to_json` wrote."""
-        return cls(float(data["step"]), float(data["agent"]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,10 @@
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 
 from tracer_hooks.diagnosis.ranking._fit import LearningCurve
-from tracer_hooks.diagnosis.ranking._pooling import Mixing, fit_mixing
+from tracer_hooks.diagnosis.ranking._pooling import fit_mixing
 
 EVEN = (1.0, 1.0)
 
@@ -44,8 +42,6 @@ def test_enough_labels_tell_who_is_wrong() -> None:
 def test_a_kind_that_was_not_learnt_from_gets_the_shares_of_all() -> None:
     mixing = mixed(["a", "b"] * 20, [True] * 40)
     assert mixing.of("another").tolist() == list(mixing.shares)
-    again = Mixing.from_json(json.loads(json.dumps(mixing.to_json())))
-    assert again.of("a") == pytest.approx(mixing.of("a"), abs=1e-4)
 
 
 def test_judgements_of_the_same_run_count_once() -> None:

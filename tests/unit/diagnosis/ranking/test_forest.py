@@ -1,13 +1,11 @@
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 from sklearn.tree import ExtraTreeClassifier
 
 from tracer_hooks.diagnosis.ranking import _learners
-from tracer_hooks.diagnosis.ranking._learners import Forest, _left_out, fit_forest
+from tracer_hooks.diagnosis.ranking._learners import _left_out, fit_forest
 from tracer_hooks.diagnosis.ranking._table import FeatureTable
 
 
@@ -47,9 +45,7 @@ def test_what_is_said_of_a_trajectory_does_not_rest_on_its_label(tables) -> None
     assert before.unseen[1] != pytest.approx(after.unseen[1])
 
 
-def test_json_round_trip_and_columns_by_name(tables) -> None:
+def test_columns_are_found_by_name(tables) -> None:
     forest = fit_forest(tables, [0] * len(tables), WAYS, seed=0).forest
-    again = Forest.from_json(json.loads(json.dumps(forest.to_json())))
-    assert again.logits(tables[1]) == pytest.approx(forest.logits(tables[1]), abs=1e-3)
     shuffled = FeatureTable(("g: c", "g: x", "g: a", "g: b"), tables[1].values[:, [2, 0, 0, 1]])
-    assert again.logits(shuffled) == pytest.approx(again.logits(tables[1]))
+    assert forest.logits(shuffled) == pytest.approx(forest.logits(tables[1]))

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tracer_hooks.diagnosis.ranking._learners import ConditionalLogit, KindLogits, fit_logits
+from tracer_hooks.diagnosis.ranking._learners import fit_logits
 
 NAMES = ("group: a", "group: b")
 
@@ -60,20 +60,6 @@ def test_a_kind_departs_from_what_all_share_and_one_with_few_labels_borrows() ->
     common, with_two = fitted(2)
     assert with_two["few"][0] > 0.5, "two labels are not enough to go another way"
     assert common[0] > 0.5
-
-
-def test_json_round_trip() -> None:
-    logit = ConditionalLogit({"group: a": 0.25, "group: b": 0.0}, 0.5)
-    again = ConditionalLogit.from_json(logit.to_json())
-    assert again.weights == {"group: a": 0.25}
-    assert again.prior_weight == 0.5
-
-
-def test_json_round_trip_by_kind() -> None:
-    logits = KindLogits(ConditionalLogit({"group: a": 0.25}), {"k": ConditionalLogit({"group: a": 0.5}, 0.5)})
-    again = KindLogits.from_json(logits.to_json())
-    assert again.of("k").weights == {"group: a": 0.5}
-    assert again.of("another").weights == {"group: a": 0.25}
 
 
 def test_a_trajectory_of_weight_one_half_counts_half() -> None:

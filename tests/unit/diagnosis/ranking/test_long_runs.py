@@ -46,7 +46,6 @@ def test_what_is_looked_up_is_what_a_search_finds(seed, steps) -> None:
         for agent in {*run.agent_names, "nobody"}:
             own = [index for index in trace.acts if run.steps[index].agent == agent]
             assert trace.next_act(step, agent=agent) == next((index for index in own if index > step), None)
-            assert trace.act_before(step, agent) == ([None, *(index for index in own if index < step)])[-1]
         parts = [one.text for i in range(step + 1) for one in trace.passages(i, "content", "arguments")]
         said = set().union(*map(number_set, parts)) if parts else set()
         assert {str(number) for number in range(60) if trace.said_by(step, str(number))} == said & set(

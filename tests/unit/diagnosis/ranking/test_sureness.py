@@ -10,7 +10,7 @@ import pytest
 from tracer_hooks.diagnosis import StructuralAttributor, get_attributor
 from tracer_hooks.diagnosis.ranking import _fit, _learners
 from tracer_hooks.diagnosis.ranking._fit import cases_of
-from tracer_hooks.diagnosis.ranking._pooling import Judgement, Sureness, fit_sureness, sharpened
+from tracer_hooks.diagnosis.ranking._pooling import Judgement, Mixing, Sureness, fit_sureness, sharpened
 
 from ._runs import labelled_runs
 
@@ -82,21 +82,23 @@ def fitted():
 
 
 def test_no_share_that_judges_a_question_has_seen_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    question_of: dict[str, str] = {}
-    judged, real = [], _fit._mixing
+    seen: list[tuple[Mixing, set[str]]] = []
+    question_of: dict[int, str] = {}
+    judged, real, logits = [], _fit._mixing, Mixing.logits
 
-    class Watched:
-        def __init__(self, unseen) -> None:
-            self.mixing, self.seen = real(unseen), {one.case.group for one in unseen}
-            question_of.update((id(one.beliefs), one.case.group) for one in unseen)  # type: ignore[misc]
+    def watched(unseen) -> Mixing:
+        seen.append((real(unseen), {one.case.group for one in unseen}))
+        question_of.update((id(one.beliefs), one.case.group) for one in unseen)
+        return seen[-1][0]
 
-        def logits(self, kind, beliefs):
-            judged.append(question_of[id(beliefs)])
-            assert judged[-1] not in self.seen
-            return self.mixing.logits(kind, beliefs)
+    def judging(mixing, kind, beliefs):
+        judged.append(question_of[id(beliefs)])
+        assert judged[-1] not in next(groups for known, groups in seen if known is mixing)
+        return logits(mixing, kind, beliefs)
 
+    monkeypatch.setattr(Mixing, "logits", judging)
     monkeypatch.setattr(_learners, "TREES", 15)
-    monkeypatch.setattr(_fit, "_mixing", Watched)
+    monkeypatch.setattr(_fit, "_mixing", watched)
     _fit.adapt(cases_of(labelled_runs(8)), seed=0)
     assert sorted(judged) == sorted(f"q{number}" for number in range(8) for _ in range(_fit._WAYS))
 
