@@ -13,19 +13,18 @@ from tracer_hooks._lazy import require
 from tracer_hooks.diagnosis._protocol import FitReport, TenMore
 from tracer_hooks.diagnosis._reading._roles import fold
 from tracer_hooks.diagnosis.ranking._learners import ConditionalLogit, KindLogits, fit_forest, fit_logits
-from tracer_hooks.diagnosis.ranking._model import StructuralModel, kind_of, prior_logits
+from tracer_hooks.diagnosis.ranking._model import RunFeatures, StructuralModel
 from tracer_hooks.diagnosis.ranking._pooling import (
     Beliefs,
     Judgement,
     Logits,
     Mixing,
     Sureness,
-    agent_mass,
     fit_mixing,
     fit_sureness,
     normalised,
 )
-from tracer_hooks.diagnosis.ranking._table import FeatureTable, features_of
+from tracer_hooks.diagnosis.ranking._table import features_of
 from tracer_hooks.errors import AttributionError
 from tracer_hooks.schema import LabeledTrajectory, LabelSource, Trajectory
 
@@ -47,35 +46,14 @@ in them; its own share says how much less of what was learnt is to be believed."
 class FitCase:
     """One labelled trajectory, ready to be fitted to."""
 
-    table: FeatureTable
-    standardised: NDArray[np.float64]
-    prior: Logits
-    kind: str
-    agents: tuple[str, ...]
-    """Who acted in each step."""
+    run: RunFeatures
     target: int
     blamed: str
     """The agent that is labelled; a label may name another one than who acted in the labelled step."""
     group: str
     """The question that it belongs to."""
-    weight: float = 1.0
+    weight: float
     """How much the label counts."""
-
-    @classmethod
-    def of(
-        cls,
-        table: FeatureTable,
-        *,
-        agents: Sequence[str],
-        target: int,
-        group: str,
-        blamed: str | None = None,
-        weight: float = 1.0,
-    ) -> FitCase:
-        """A case with what every fit needs computed once."""
-        prior, kind, acting = prior_logits(table), kind_of(table), tuple(agents)
-        named = acting[target] if blamed is None else blamed
-        return cls(table, table.standardised(), prior, kind, acting, target, named, group, weight)
 
 
 def adapt(cases: Sequence[FitCase], *, seed: int) -> StructuralModel:
@@ -95,14 +73,14 @@ def adapt(cases: Sequence[FitCase], *, seed: int) -> StructuralModel:
     orders = [np.random.default_rng(seed * _WAYS + way) for way in range(_WAYS)]
     ways = [grouped_folds(groups, folds, shuffle=order.shuffle) for order in orders]
     targets, weights = [case.target for case in cases], [case.weight for case in cases]
-    grown = fit_forest([case.table for case in cases], targets, ways, seed=seed, weights=weights)
+    grown = fit_forest([case.run.table for case in cases], targets, ways, seed=seed, weights=weights)
     beliefs: list[_Unseen] = []
     for way in ways:
         for part in sorted(set(way)):
             step_logit, agent_logit = _logits([case for case, own in zip(cases, way, strict=True) if own != part])
             for place in (place for place, own in enumerate(way) if own == part):
                 case = cases[place]
-                said = members_of(case, step_logit, agent_logit, grown.unseen[place])
+                said = case.run.members(step_logit, agent_logit, grown.unseen[place])
                 beliefs.append(_Unseen(case, said, part=ways[0][place]))
     step_logit, agent_logit = _logits(cases)
     return StructuralModel(
@@ -111,7 +89,7 @@ def adapt(cases: Sequence[FitCase], *, seed: int) -> StructuralModel:
         grown.forest,
         _mixing(beliefs),
         _sureness(beliefs),
-        agents_seen=frozenset(fold(agent) for case in cases for agent in case.agents),
+        agents_seen=frozenset(fold(agent) for case in cases for agent in case.run.agents),
         labels=len(cases),
     )
 
@@ -135,7 +113,7 @@ def _mixing(unseen: Sequence[_Unseen]) -> Mixing:
     return fit_mixing(
         [one.beliefs for one in unseen],
         [one.case.target for one in unseen],
-        [one.case.kind for one in unseen],
+        [one.case.run.kind for one in unseen],
         weights=[one.weight for one in unseen],
         start=START,
     )
@@ -146,22 +124,14 @@ def _sureness(unseen: Sequence[_Unseen]) -> Sureness:
     for part in sorted({one.part for one in unseen}):
         mixing = _mixing([one for one in unseen if one.part != part])
         for one in (one for one in unseen if one.part == part):
-            case, logits = one.case, mixing.logits(one.case.kind, one.beliefs)
-            judgements.append(Judgement.of(logits, case.agents, case.target, case.blamed, one.weight))
+            case, logits = one.case, mixing.logits(one.case.run.kind, one.beliefs)
+            judgements.append(Judgement.of(logits, case.run.agents, case.target, case.blamed, one.weight))
     return fit_sureness(judgements)
-
-
-def members_of(case: FitCase, step_logit: KindLogits, agent_logit: KindLogits, trees: Logits) -> Beliefs:
-    """The log-beliefs of prior, step logit, trees and agent logit; that of an agent counts for each of its steps."""
-    by_step = step_logit.of(case.kind).logits_from(case.standardised, case.table.names, case.prior)
-    by_agent = agent_logit.of(case.kind).logits_from(case.standardised, case.table.names, case.prior)
-    agents = agent_mass(by_agent, case.agents)
-    return np.stack([normalised(case.prior), normalised(by_step), normalised(trees), agents])
 
 
 def beliefs_of(model: StructuralModel, cases: Sequence[FitCase]) -> list[Logits]:
     """The log-probabilities that a model gives to the steps of trajectories."""
-    return [normalised(model.logits(case.table, case.agents)) for case in cases]
+    return [normalised(model.logits(case.run.table, case.run.agents)) for case in cases]
 
 
 def _logits(cases: Sequence[FitCase]) -> tuple[KindLogits, KindLogits]:
@@ -170,15 +140,15 @@ def _logits(cases: Sequence[FitCase]) -> tuple[KindLogits, KindLogits]:
 
 def _logit_on(cases: Sequence[FitCase], strength: float) -> KindLogits:
     shared, by_kind = fit_logits(
-        [case.standardised for case in cases],
-        [case.prior for case in cases],
+        [case.run.standardised for case in cases],
+        [case.run.prior for case in cases],
         [case.target for case in cases],
-        [case.kind for case in cases],
+        [case.run.kind for case in cases],
         weights=[case.weight for case in cases],
         strength=strength,
         kind_strength=_KIND * strength,
     )
-    names = cases[0].table.names
+    names = cases[0].run.table.names
     return KindLogits(_named(shared, names), {kind: _named(own, names) for kind, own in by_kind.items()})
 
 
@@ -382,9 +352,8 @@ def _case(labeled: LabeledTrajectory, weight: float) -> FitCase:
     if labeled.decisive is None:
         raise AttributionError(f"the trajectory {labeled.trajectory.run_id!r} has no decisive step")
     trajectory = labeled.trajectory
-    return FitCase.of(
-        features_of(trajectory),
-        agents=[step.agent for step in trajectory.steps],
+    return FitCase(
+        RunFeatures.of(features_of(trajectory), [step.agent for step in trajectory.steps]),
         target=labeled.decisive.step,
         blamed=_as_acting(labeled.decisive.agent, trajectory),
         group=question_of(labeled),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, field
+from dataclasses import asdict, dataclass, field
 from itertools import chain
 from typing import Annotated, Any, Self
 
@@ -76,6 +76,30 @@ def kind_of(table: FeatureTable) -> str:
     return HAND_OFFS if share.any() else TURNS
 
 
+@dataclass(frozen=True, slots=True)
+class RunFeatures:
+    """Features of one run, with what every member of the model computes from them."""
+
+    table: FeatureTable
+    agents: tuple[str, ...]
+    """Who acted in each step."""
+    standardised: NDArray[np.float64]
+    prior: Logits
+    kind: str
+
+    @classmethod
+    def of(cls, table: FeatureTable, agents: Sequence[str]) -> RunFeatures:
+        """Compute them once."""
+        return cls(table, tuple(agents), table.standardised(), prior_logits(table), kind_of(table))
+
+    def members(self, step_logit: KindLogits, agent_logit: KindLogits, trees: Logits) -> Beliefs:
+        """Log-beliefs of prior, step logit, trees and agent logit; that of an agent counts for each of its steps."""
+        by_step = step_logit.of(self.kind).logits_from(self.standardised, self.table.names, self.prior)
+        by_agent = agent_logit.of(self.kind).logits_from(self.standardised, self.table.names, self.prior)
+        agents = agent_mass(by_agent, self.agents)
+        return np.stack([normalised(self.prior), normalised(by_step), normalised(trees), agents])
+
+
 @checked(frozen=True, slots=True, config=CHECKS)
 class StructuralModel:
     """Log-beliefs over steps: the prior alone, or a pool of it with what labels have taught."""
@@ -120,15 +144,8 @@ class StructuralModel:
         """
         if self.forest is None:
             return normalised(prior_logits(table))
-        return self.mixing.logits(kind_of(table), self._members(table, agents, self.forest))
-
-    def _members(self, table: FeatureTable, agents: Sequence[str], forest: Forest) -> Beliefs:
-        kind, prior, standardised = kind_of(table), prior_logits(table), table.standardised()
-        by_step = self.steps.of(kind).logits_from(standardised, table.names, prior)
-        by_agent = self.agents.of(kind).logits_from(standardised, table.names, prior)
-        return np.stack(
-            [normalised(prior), normalised(by_step), normalised(forest.logits(table)), agent_mass(by_agent, agents)]
-        )
+        run = RunFeatures.of(table, agents)
+        return self.mixing.logits(run.kind, run.members(self.steps, self.agents, self.forest.logits(table)))
 
     def to_json(self) -> dict[str, Any]:
         """As plain JSON."""
