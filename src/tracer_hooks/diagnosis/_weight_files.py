@@ -21,7 +21,7 @@ REINSTALL = "pip install --force-reinstall tracer-hooks"
 _MOST = 1e300
 _HERE = Path(__file__).parent
 SHIPPED_SHA256 = {
-    _HERE / "weights" / "detector.json": "7eb44a20ef5e0ed914828a5d20cbe9ea011cb3913fe3b219298943660de8670a"
+    _HERE / "weights" / "detector.json": "c4dfdda7a7aab15e90a31f4b644d72f113471f55966ac407e2f8fd1402076892"
 }
 """What the weights that come with tracer-hooks must be; a file that differs is not used."""
 _REINSTALL_OF: dict[Path, str] = {}

@@ -49,9 +49,7 @@ CASES = {
         ("coder", "There are two exports."), ("coder", "Which one of the two exports do you mean?")
     ),
     "ends on the words of a machine": run(*GOOD.steps[:2]),
-    "ends on an error": run(*BAD.steps[:2]),
     "ends on an announcement": run(("coder", "There are two files. Next, I will open the spring export.")),
-    "ends without an answer": run(("coder", "I was unable to find the number of rows.")),
     "ends with doubt in its answer": run(("coder", "It has 400 rows; this is an estimate. Please verify it.")),
     "ends with work left to do": run(("coder", "There are 412 rows; the winter export still needs to be counted.")),
     "ends off the task": run(("coder", "Of roses, tulips and lilies: " + " ".join(chr(97 + n) * 5 for n in range(26)))),
@@ -61,22 +59,14 @@ CASES = {
     "made-up data": run(("coder", "The file is not there, so let's assume it has 400 rows.")),
     "answers from memory": run(("coder", "From memory, the spring export has 412 rows.")),
     "claims with nothing to show": run(("coder", "I have checked the file: 412 rows.")),
-    "late apologies and refusals": run(("coder", "I'm sorry, I cannot do that.")),
     "hedges at the end": run(("coder", "It is probably 412, or maybe 413.")),
-    "the last answers differ": run(("left", "The answer is 412."), ("right", "The answer is 300.")),
     "answers change": run(("left", "The answer is 412."), ("right", "Hm."), ("left", "The answer is 300.")),
     "an objection left open": run(("left", "There are 412 rows."), ("right", "That is incorrect, and a mistake.")),
-    "objections": run(
-        ("left", "There are 412."), ("right", "That is wrong."), ("left", "413 then."), ("right", "Yes.")
-    ),
     "no progress, says who leads": run(
         ("coder", "I looked."),
         ("orchestrator", "The team is stuck in a loop, so here is a new plan."),
         ("coder", "412."),
     ),
-    "ends in a loop": run(*[("coder", "Opening the spring export and counting all of its rows again.")] * 3),
-    "no reply at all": run(("left", "There are 412 rows."), ("right", "None")),
-    "leaves something out": run(("coder", "For simplicity I skip the winter export: 412 rows.")),
     "rules: errors and tools": run(
         Step(
             index=0,

@@ -14,7 +14,6 @@ from tracer_hooks._lazy import cached_property
 from tracer_hooks.diagnosis._reading._errors import limit_reached
 from tracer_hooks.diagnosis._reading._roles import Role, fold, is_person
 from tracer_hooks.diagnosis._reading._run import says_something
-from tracer_hooks.diagnosis._reading._text import number_set
 from tracer_hooks.diagnosis._weight_files import REINSTALL, finite, read_weights
 from tracer_hooks.diagnosis.ranking._language import ENDS, claims, failure, language
 from tracer_hooks.diagnosis.ranking._signals import DECISIVE, MODERATE, Family
@@ -140,14 +139,6 @@ _ANNOUNCES = re.compile(
     r"|let(?:'s| us| me) (?!know)\w+|next steps?\b|(?:i|we)(?:'ll| will) (?:now|next)\b|proceed(?:ing)? (?:to|with)\b)",
     re.IGNORECASE,
 )
-_NO_ANSWER = re.compile(
-    r"\b(?:(?:could|can|was|were|am|is|are)(?: ?not|n't) (?:be )?(?:able to |possible to )?(?:find|found|determined?"
-    r"|access(?:ed)?|retrieved?|obtain(?:ed)?|answer(?:ed)?|identif(?:y|ied)|located?|verif(?:y|ied)|confirm(?:ed)?"
-    r"|conclude|completed?)|(?:unable|failed) to (?:find|determine|access|retrieve|obtain|answer|identify|locate|verify"
-    r"|complete|provide|calculate)|no (?:definitive |final |clear |conclusive )?answer"
-    r"|(?:insufficient|not enough) (?:data|information)|inconclusive)\b",
-    re.IGNORECASE,
-)
 _DOUBTS = re.compile(
     r"\b(?:(?:may|might) (?:not )?(?:be|have been|contain) (?:\w+ )?(?:accurate|correct|complete|exact|up to date|wrong"
     r"|outdated|errors?)|(?:is|are|was|were|been) (?:only )?(?:an? )?(?:\w+ )?(?:assum(?:ed|ption)|estimates?|guess\w*"
@@ -181,11 +172,6 @@ _HEDGES = re.compile(
     r"|unclear)\b",
     re.IGNORECASE,
 )
-_SHORTCUTS = re.compile(
-    r"\b(?:no need to|not necessary|unnecessary|skip(?:ping|ped)?|without (?:verif|check|test)\w*|ignor(?:e|ed|ing)"
-    r"|regardless|irrelevant|for (?:the sake of )?simplicity|bypass\w*|gloss\w* over|disregard\w*)\b",
-    re.IGNORECASE,
-)
 _UNFINISHED = re.compile(
     r"\b(?:TODO|to be (?:done|completed|determined)|still (?:need|have|has|remain|missing|open|pending)"
     r"|not yet (?:done|complete|available|found|checked)"
@@ -196,13 +182,11 @@ _UNFINISHED = re.compile(
     r"|let me know)|need more (?:information|time|data))",
     re.IGNORECASE,
 )
-_BLANK = re.compile(r"\W*(?:none|null|nil|undefined|n/?a)?\W*", re.IGNORECASE)
 _FINAL_CALL = re.compile(r"final_answer\(")
 _TAIL = 1_200
 _LAST_WORDS = 300
 _FEW_WORDS = 5
 _MANY_WORDS = 25
-_LAST_ACTS = 5
 _NEAR = 3
 
 
@@ -242,14 +226,6 @@ def machine_last(reading: DetectorReading) -> bool:
     return not any(_FINAL_CALL.search(reading.view.texts[index].said) for index in asked)
 
 
-def error_last(reading: DetectorReading) -> bool:
-    """The run ends on an error."""
-    last = reading.last_step
-    wrong = reading.columns["failure: error printed here"][last] > 0 or reading.steps[last].error is not None
-    is_bare = reading.view.is_report[last] or not reading.steps[last].content.strip()
-    return bool(wrong or reading.steps[last].failed_tools) and is_bare
-
-
 def announcement_last(reading: DetectorReading) -> bool:
     """The last words announce work that is not there."""
     if (
@@ -261,14 +237,6 @@ def announcement_last(reading: DetectorReading) -> bool:
         return False
     text = reading.view.texts[reading.last_step]
     return text.answer is None and _ANNOUNCES.search(text.prose.rstrip()[-_LAST_WORDS:]) is not None
-
-
-def no_answer(reading: DetectorReading) -> bool:
-    """The final words say that no answer was found, or there are none."""
-    final = reading.run.final_text
-    if not final.strip():
-        return all(call.result is None for call in reading.steps[reading.last_step].tool_calls)
-    return _NO_ANSWER.search(final[-_TAIL:]) is not None
 
 
 def doubted_answer(reading: DetectorReading) -> bool:
@@ -349,37 +317,11 @@ def _shown(reading: DetectorReading, index: int) -> bool:
     )
 
 
-def apologies(reading: DetectorReading) -> bool:
-    """Apologies and refusals in the last acts."""
-    return any(reading.shows(column, reading.late) for column in ("language: refuses", "language: apologises"))
-
-
 def hedged_end(reading: DetectorReading) -> float:
     """The last acts hedge."""
     return min(
         1.0, max((len(_HEDGES.findall(reading.view.texts[index].prose)) for index in reading.late[-2:]), default=0) / 4
     )
-
-
-def answers_differ(reading: DetectorReading) -> float:
-    """Members of the team end with different answers."""
-    last: dict[str, tuple[int, str]] = {}
-    for index in reading.telling:
-        answer = reading.view.texts[index].answer
-        if answer is not None:
-            last[reading.view.agents[index]] = (index, answer)
-    if len(last) < 2:
-        return 0.0
-    _, final = max(last.values())
-    return sum(not _agree(answer, final) for _, answer in last.values()) / (len(last) - 1)
-
-
-def _agree(answer: str, other: str) -> bool:
-    """Tell whether two stated answers agree: in their numbers when both have some, else in their words."""
-    numbers, others = number_set(answer), number_set(other)
-    if numbers and others:
-        return bool(numbers & others)
-    return answer in other or other in answer
 
 
 def answer_changes(reading: DetectorReading) -> float:
@@ -391,11 +333,6 @@ def objection_open(reading: DetectorReading) -> float:
     """The last acts object to what another said, and no act after them puts it right."""
     last = next((index for index in reversed(reading.late[-2:]) if _objects(reading, index)), None)
     return 0.0 if last is None else min(1.0, len(_OBJECTS.findall(reading.view.texts[last].prose)) / 2)
-
-
-def objections(reading: DetectorReading) -> float:
-    """Acts find fault with what another said, over all acts."""
-    return sum(_objects(reading, index) for index in reading.telling) / (len(reading.telling) + 2)
 
 
 def _objects(reading: DetectorReading, index: int) -> bool:
@@ -416,31 +353,6 @@ def no_progress(reading: DetectorReading) -> float:
     return min(1.0, len(seen) / 3)
 
 
-def loops(reading: DetectorReading) -> float:
-    """The last acts say again what the same agent had said: a loop that nobody broke."""
-    own, last = reading.columns["repetition: like the agent's own earlier steps"], reading.telling[-_LAST_ACTS:]
-    if not last or own[last[-1]] <= 0.5:
-        return 0.0
-    return min(1.0, int((own[last] > 0.9).sum()) / 3)
-
-
-def silent(reading: DetectorReading) -> float:
-    """Members of the team who were asked and gave no reply at all."""
-    acts = [step for step in reading.steps if reading.view.is_act[step.index]]
-    blank = [
-        step
-        for step in acts
-        if _BLANK.fullmatch(step.content[:50]) and not (step.tool_calls or step.recipient or step.error)
-    ]
-    return min(1.0, 3 * len(blank) / (len(acts) + 2))
-
-
-def shortcuts(reading: DetectorReading) -> float:
-    """Acts that leave something out or go round it, over all acts."""
-    seen = sum(_SHORTCUTS.search(reading.view.texts[index].prose) is not None for index in reading.telling)
-    return seen / (len(reading.telling) + 2)
-
-
 def rule_error(reading: DetectorReading) -> float:
     """The rules about errors and tools."""
     return reading.strongest(Family.ERROR, Family.TOOL)
@@ -455,9 +367,7 @@ SIGNS: dict[str, Callable[[DetectorReading], float]] = {
     "ends on code that nobody ran": code_not_run,
     "ends on a request that nobody answered": request_unanswered,
     "ends on the words of a machine": machine_last,
-    "ends on an error": error_last,
     "ends on an announcement": announcement_last,
-    "ends without an answer": no_answer,
     "ends with doubt in its answer": doubted_answer,
     "ends with work left to do": work_left,
     "ends off the task": off_the_task,
@@ -468,16 +378,10 @@ SIGNS: dict[str, Callable[[DetectorReading], float]] = {
     "made-up data": made_up,
     "answers from memory": from_memory,
     "claims with nothing to show": bare_claims,
-    "late apologies and refusals": apologies,
     "hedges at the end": hedged_end,
-    "the last answers differ": answers_differ,
     "answers change": answer_changes,
     "an objection left open": objection_open,
-    "objections": objections,
     "no progress, says who leads": no_progress,
-    "ends in a loop": loops,
-    "no reply at all": silent,
-    "leaves something out": shortcuts,
     "rules: errors and tools": rule_error,
     "rules: sums and contradictions": rule_value,
 }
