@@ -19,11 +19,8 @@ T = TypeVar("T")
 REINSTALL = "pip install --force-reinstall tracer-hooks"
 """What brings weights back that came with tracer-hooks."""
 _MOST = 1e300
-_HERE = Path(__file__).parent
-SHIPPED_SHA256 = {
-    _HERE / "weights" / "detector.json": "c4dfdda7a7aab15e90a31f4b644d72f113471f55966ac407e2f8fd1402076892"
-}
-"""What the weights that come with tracer-hooks must be; a file that differs is not used."""
+SHIPPED_SHA256: dict[Path, str] = {}
+"""What weights that come with a distribution must be; a file that differs is not used."""
 _REINSTALL_OF: dict[Path, str] = {}
 
 

@@ -1,12 +1,11 @@
-"""The failure detector: what it blames a run for, what it lets pass, and how its weights are kept."""
+"""The failure detector: what it blames a run for and what it lets pass."""
 
 from __future__ import annotations
 
 import pytest
 
-from tracer_hooks.diagnosis.ranking._detector import SIGNS, FailureDetector, amounts_of
+from tracer_hooks.diagnosis.ranking._detector import SIGNS, THRESHOLD, amounts_of, failure_probability
 from tracer_hooks.diagnosis.ranking._view import View
-from tracer_hooks.errors import AttributionError
 from tracer_hooks.schema import RunOutcome, Step, StepKind, ToolCall, Trajectory
 
 TASK = "How many rows does the export of the spring orders have, and is that more than the winter export had?"
@@ -28,7 +27,7 @@ def seen(trajectory: Trajectory) -> set[str]:
 
 
 def probability(trajectory: Trajectory) -> float:
-    return FailureDetector.shipped().probability(View(trajectory))
+    return failure_probability(View(trajectory))
 
 
 GOOD = run(
@@ -124,26 +123,22 @@ def test_a_run_that_went_well_shows_nothing() -> None:
     ids=["an error that was overcome", "a person closes", "agreement in the end", "the task asks to assume", "waiting"],
 )
 def test_harmless_forms_are_not_blamed(harmless: Trajectory) -> None:
-    assert not FailureDetector.shipped().is_failure(View(harmless))
+    assert probability(harmless) < THRESHOLD
 
 
-def test_the_shipped_detector_tells_a_bad_run_from_a_good_one() -> None:
-    detector = FailureDetector.shipped()
-    assert detector.is_failure(View(BAD))
-    assert not detector.is_failure(View(GOOD))
+def test_the_detector_tells_a_bad_run_from_a_good_one() -> None:
+    assert probability(GOOD) < THRESHOLD <= probability(BAD)
 
 
 @pytest.mark.parametrize("outcome", list(RunOutcome))
 def test_the_outcome_and_the_reference_are_not_looked_at(outcome: RunOutcome) -> None:
     told = BAD.model_copy(update={"outcome": outcome})
-    assert probability(told) == FailureDetector.shipped().probability(View(told, "400")) == probability(BAD)
+    assert probability(told) == failure_probability(View(told, "400")) == probability(BAD)
 
 
-def test_a_run_without_steps_has_the_probability_of_the_intercept() -> None:
-    assert FailureDetector({}, 0.0, 0.5).probability(View(run())) == 0.5
+def test_a_run_without_steps_shows_nothing() -> None:
+    assert probability(run()) < THRESHOLD
 
 
-@pytest.mark.parametrize("weights", [{"made-up data": -0.1}, {"the weather": 1.0}])
-def test_weights_that_cannot_be_used(weights: dict[str, float]) -> None:
-    with pytest.raises(AttributionError, match="expected"):
-        FailureDetector(weights, 0.0, 0.5)
+def test_no_sign_clears_a_run() -> None:
+    assert all(sign.weight > 0 for sign in SIGNS.values())

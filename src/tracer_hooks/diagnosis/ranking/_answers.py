@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
 
 from tracer_hooks.diagnosis._blame import blamed, with_findings
 from tracer_hooks.diagnosis._protocol import StepScores
@@ -13,7 +12,7 @@ from tracer_hooks.diagnosis._provenance import Link, provenance_of
 from tracer_hooks.diagnosis._reading._errors import error_line, outage_at
 from tracer_hooks.diagnosis._reading._run import RunReading
 from tracer_hooks.diagnosis._wording import readable
-from tracer_hooks.diagnosis.ranking._detector import FailureDetector
+from tracer_hooks.diagnosis.ranking._detector import THRESHOLD, failure_probability
 from tracer_hooks.diagnosis.ranking._signals import DECISIVE, MODERATE, Family, mode_in
 from tracer_hooks.diagnosis.ranking._view import View
 from tracer_hooks.schema import (
@@ -65,13 +64,8 @@ def refusal_in(view: View) -> Refusal | None:
     if view.trajectory.outcome_reason in _STOPPED:
         looks_failed = any(one.weight >= DECISIVE for one in view.signals if one.family is not Family.POSITION)
     else:
-        looks_failed = _detector().is_failure(view)
+        looks_failed = failure_probability(view) >= THRESHOLD
     return None if looks_failed else Refusal(NO_FAULT)
-
-
-@cache
-def _detector() -> FailureDetector:
-    return FailureDetector.shipped()
 
 
 def refusal_of(trajectory: Trajectory) -> Refusal | None:

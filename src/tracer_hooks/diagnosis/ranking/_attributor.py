@@ -109,7 +109,7 @@ class StructuralAttributor:
         belief = np.array(scores.belief())
         best = int(belief.argmax())
         if not self._model.is_fitted:
-            top = sorted((one for one in view.signals if one.step == best), key=lambda one: -one.weight)
+            top = [one for one in view.signals if one.step == best]
             return [float(one) for one in belief * trust_in(top, view.count)], None
         sure, own = self._model.sureness, np.array([agent == view.agents[best] for agent in view.agents])
         steps = sharpened(np.array(scores.steps), sure.of_step(float(belief[best])))

@@ -4,27 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from itertools import islice, pairwise
 from math import exp
-from pathlib import Path
-from typing import Any, Self
+from typing import NamedTuple
 
 from tracer_hooks._lazy import cached_property
 from tracer_hooks.diagnosis._reading._errors import limit_reached
 from tracer_hooks.diagnosis._reading._roles import Role, fold, is_person
 from tracer_hooks.diagnosis._reading._run import says_something
-from tracer_hooks.diagnosis._weight_files import REINSTALL, finite, read_weights
 from tracer_hooks.diagnosis.ranking._language import ENDS, claims, failure, language
 from tracer_hooks.diagnosis.ranking._signals import DECISIVE, MODERATE, Family
 from tracer_hooks.diagnosis.ranking._view import Column, View
 from tracer_hooks.diagnosis.ranking._work import agreement, repetition, work
-from tracer_hooks.errors import AttributionError
 from tracer_hooks.schema import RunOutcome, StepKind
 
-SHIPPED = Path(__file__).parent.parent / "weights" / "detector.json"
-"""The weights that come with tracer-hooks."""
-_FORMAT = 1
 _CLOSES = re.compile(r"#{2,}\s*[A-Z]|\bfinal[ _]answer\b", re.IGNORECASE)
 _INSTRUCTS = re.compile(r"\W*(?:type\W+text\W+text\W+)?You are (?:an?|the|now|in)\b", re.IGNORECASE)
 _LATE = 3
@@ -363,85 +356,58 @@ def rule_value(reading: DetectorReading) -> float:
     return reading.strongest(Family.ARITHMETIC, Family.CONTRADICTION)
 
 
-SIGNS: dict[str, Callable[[DetectorReading], float]] = {
-    "ends on code that nobody ran": code_not_run,
-    "ends on a request that nobody answered": request_unanswered,
-    "ends on the words of a machine": machine_last,
-    "ends on an announcement": announcement_last,
-    "ends with doubt in its answer": doubted_answer,
-    "ends with work left to do": work_left,
-    "ends off the task": off_the_task,
-    "was stopped for its length": stopped_for_length,
-    "an error that was not overcome": error_not_overcome,
-    "many errors": errors_reported,
-    "empty-handed": empty_handed,
-    "made-up data": made_up,
-    "answers from memory": from_memory,
-    "claims with nothing to show": bare_claims,
-    "hedges at the end": hedged_end,
-    "answers change": answer_changes,
-    "an objection left open": objection_open,
-    "no progress, says who leads": no_progress,
-    "rules: errors and tools": rule_error,
-    "rules: sums and contradictions": rule_value,
+class Sign(NamedTuple):
+    """One sign of a failed run."""
+
+    amount: Callable[[DetectorReading], float]
+    """How much of it a run shows, from 0 to 1."""
+    weight: float
+    """Log-odds of a failure at full strength, fitted to runs of known outcome. None is negative, so that no habit of a
+    team or a domain can clear a run."""
+
+
+SIGNS: dict[str, Sign] = {
+    "ends on code that nobody ran": Sign(code_not_run, 2.0005),
+    "ends on a request that nobody answered": Sign(request_unanswered, 2.0434),
+    "ends on the words of a machine": Sign(machine_last, 2.0068),
+    "ends on an announcement": Sign(announcement_last, 1.7878),
+    "ends with doubt in its answer": Sign(doubted_answer, 1.963),
+    "ends with work left to do": Sign(work_left, 1.4739),
+    "ends off the task": Sign(off_the_task, 2.1755),
+    "was stopped for its length": Sign(stopped_for_length, 2.0),
+    "an error that was not overcome": Sign(error_not_overcome, 2.0122),
+    "many errors": Sign(errors_reported, 1.4277),
+    "empty-handed": Sign(empty_handed, 1.9875),
+    "made-up data": Sign(made_up, 2.0942),
+    "answers from memory": Sign(from_memory, 2.1202),
+    "claims with nothing to show": Sign(bare_claims, 2.3474),
+    "hedges at the end": Sign(hedged_end, 1.5802),
+    "answers change": Sign(answer_changes, 1.381),
+    "an objection left open": Sign(objection_open, 1.7184),
+    "no progress, says who leads": Sign(no_progress, 2.2701),
+    "rules: errors and tools": Sign(rule_error, 1.8348),
+    "rules: sums and contradictions": Sign(rule_value, 1.9513),
 }
-"""Each is evidence of a failure in any team, whatever its domain, so that none may count against one."""
+"""Each is evidence of a failure in any team, whatever its domain."""
+_INTERCEPT = -1.1064
+"""Log-odds of a failure when no sign is seen."""
+THRESHOLD = 0.6939
+"""Probability from which on a run is taken to have failed."""
 
 
 def amounts_of(view: View) -> dict[str, float]:
-    """The amount of every sign in a run with at least one step, from 0 to 1."""
+    """The amount of every sign in a run, from 0 to 1."""
+    if not view.steps:
+        return {}
     reading = DetectorReading(view)
-    return {name: float(read(reading)) for name, read in SIGNS.items()}
+    return {name: float(sign.amount(reading)) for name, sign in SIGNS.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class FailureDetector:
-    """Tells failed runs from passing ones when nothing but the trajectory is known.
+def failure_probability(view: View) -> float:
+    """Estimate how likely it is that a run failed, when nothing but its steps is known and half of the runs fail.
 
-    No weight is negative, so that no habit of a team or a domain can clear a run; without any sign the probability is
-    that of the intercept.
+    Args:
+        view: The run as the features see it; its outcome and reference are not looked at.
     """
-
-    weights: Mapping[str, float]
-    """Log-odds by sign at its full strength; a sign that is not named counts nothing."""
-    intercept: float
-    """Log-odds of a failure when no sign is seen."""
-    threshold: float
-    """Probability from which on a run is taken to have failed."""
-
-    def __post_init__(self) -> None:
-        unknown = sorted(set(self.weights) - set(SIGNS))
-        if unknown:
-            raise AttributionError(f"a detector has a weight for {unknown[0]!r}, expected one of: {', '.join(SIGNS)}")
-        if min(self.weights.values(), default=0.0) < 0:
-            raise AttributionError("a detector has a negative weight, expected numbers from 0")
-
-    def probability(self, view: View) -> float:
-        """Estimate how likely it is that the run failed, in a world in which half of the runs fail.
-
-        Args:
-            view: The run as the features see it; its outcome and reference are not looked at.
-        """
-        amounts = amounts_of(view) if view.steps else {}
-        log_odds = self.intercept + sum(self.weights.get(name, 0.0) * amount for name, amount in amounts.items())
-        return 1.0 / (1.0 + exp(-log_odds))
-
-    def is_failure(self, view: View) -> bool:
-        """Tell whether the run is to be taken as failed."""
-        return self.probability(view) >= self.threshold
-
-    @classmethod
-    def shipped(cls) -> Self:
-        """The detector that comes with tracer-hooks.
-
-        Raises:
-            AttributionError: Its file is damaged.
-        """
-        return read_weights(SHIPPED, cls._of, what="failure detector", again=f"Run: {REINSTALL}")
-
-    @classmethod
-    def _of(cls, data: dict[str, Any]) -> Self:
-        if (data.get("detector"), data.get("format")) != ("failure", _FORMAT):
-            raise ValueError(f"no detector of format {_FORMAT}")
-        weights = {str(name): finite(weight) for name, weight in data["weights"].items()}
-        return cls(weights, finite(data["intercept"]), finite(data["threshold"]))
+    log_odds = _INTERCEPT + sum(SIGNS[name].weight * amount for name, amount in amounts_of(view).items())
+    return 1.0 / (1.0 + exp(-log_odds))
