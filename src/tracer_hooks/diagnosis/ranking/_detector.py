@@ -356,7 +356,7 @@ def rule_value(reading: DetectorReading) -> float:
     return reading.strongest(Family.ARITHMETIC, Family.CONTRADICTION)
 
 
-class Sign(NamedTuple):
+class FailureSign(NamedTuple):
     """One sign of a failed run."""
 
     amount: Callable[[DetectorReading], float]
@@ -366,27 +366,27 @@ class Sign(NamedTuple):
     team or a domain can clear a run."""
 
 
-SIGNS: dict[str, Sign] = {
-    "ends on code that nobody ran": Sign(code_not_run, 2.0005),
-    "ends on a request that nobody answered": Sign(request_unanswered, 2.0434),
-    "ends on the words of a machine": Sign(machine_last, 2.0068),
-    "ends on an announcement": Sign(announcement_last, 1.7878),
-    "ends with doubt in its answer": Sign(doubted_answer, 1.963),
-    "ends with work left to do": Sign(work_left, 1.4739),
-    "ends off the task": Sign(off_the_task, 2.1755),
-    "was stopped for its length": Sign(stopped_for_length, 2.0),
-    "an error that was not overcome": Sign(error_not_overcome, 2.0122),
-    "many errors": Sign(errors_reported, 1.4277),
-    "empty-handed": Sign(empty_handed, 1.9875),
-    "made-up data": Sign(made_up, 2.0942),
-    "answers from memory": Sign(from_memory, 2.1202),
-    "claims with nothing to show": Sign(bare_claims, 2.3474),
-    "hedges at the end": Sign(hedged_end, 1.5802),
-    "answers change": Sign(answer_changes, 1.381),
-    "an objection left open": Sign(objection_open, 1.7184),
-    "no progress, says who leads": Sign(no_progress, 2.2701),
-    "rules: errors and tools": Sign(rule_error, 1.8348),
-    "rules: sums and contradictions": Sign(rule_value, 1.9513),
+SIGNS: dict[str, FailureSign] = {
+    "ends on code that nobody ran": FailureSign(code_not_run, 2.0005),
+    "ends on a request that nobody answered": FailureSign(request_unanswered, 2.0434),
+    "ends on the words of a machine": FailureSign(machine_last, 2.0068),
+    "ends on an announcement": FailureSign(announcement_last, 1.7878),
+    "ends with doubt in its answer": FailureSign(doubted_answer, 1.963),
+    "ends with work left to do": FailureSign(work_left, 1.4739),
+    "ends off the task": FailureSign(off_the_task, 2.1755),
+    "was stopped for its length": FailureSign(stopped_for_length, 2.0),
+    "an error that was not overcome": FailureSign(error_not_overcome, 2.0122),
+    "many errors": FailureSign(errors_reported, 1.4277),
+    "empty-handed": FailureSign(empty_handed, 1.9875),
+    "made-up data": FailureSign(made_up, 2.0942),
+    "answers from memory": FailureSign(from_memory, 2.1202),
+    "claims with nothing to show": FailureSign(bare_claims, 2.3474),
+    "hedges at the end": FailureSign(hedged_end, 1.5802),
+    "answers change": FailureSign(answer_changes, 1.381),
+    "an objection left open": FailureSign(objection_open, 1.7184),
+    "no progress, says who leads": FailureSign(no_progress, 2.2701),
+    "rules: errors and tools": FailureSign(rule_error, 1.8348),
+    "rules: sums and contradictions": FailureSign(rule_value, 1.9513),
 }
 """Each is evidence of a failure in any team, whatever its domain."""
 _INTERCEPT = -1.1064
