@@ -156,7 +156,7 @@ class View:
         """How alike the steps are in their words."""
         words = [text.words for text in self.texts]
         if self.count <= EXACT_STEPS:
-            return exact_likeness(words, self.agents)
+            return likeness_of(words, self.agents, window=self.count)
         logger.info(
             "run %r has %d steps: those up to %d apart are compared, others only by whether they say the same; "
             "of each text %d characters are read",
@@ -165,7 +165,7 @@ class View:
             WINDOW,
             self.run.limit,
         )
-        return windowed_likeness(words, self.agents)
+        return likeness_of(words, self.agents, window=WINDOW)
 
     def _text(self, index: int) -> StepText:
         passages = list(self.run.passages(index))
@@ -332,27 +332,6 @@ def numbered(names: Sequence[str]) -> NDArray[np.int64]:
     return np.array([known.setdefault(name, len(known)) for name in names], dtype=np.int64)
 
 
-def exact_likeness(words: Sequence[Counter[str]], agents: Sequence[str]) -> Likeness:
-    """The likeness of every two steps; time and memory grow with the square of their number."""
-    count = len(words)
-    vocabulary: dict[str, int] = {}
-    for counts in words:
-        for word in counts:
-            vocabulary.setdefault(word, len(vocabulary))
-    matrix = np.zeros((count, max(1, len(vocabulary))), dtype=np.float32)
-    for row, counts in enumerate(words):
-        for word, times in counts.items():
-            matrix[row, vocabulary[word]] = 1.0 + np.log(times)
-    matrix *= rarity((matrix > 0).sum(axis=0), count)
-    norms = np.linalg.norm(matrix, axis=1, keepdims=True)
-    matrix /= np.where(norms > 0, norms, 1.0)
-    alike = np.asarray(matrix @ matrix.T, dtype=np.float64)
-    found = Likeness(numbered(agents), lambda one, other: float(alike[one, other]))
-    found.add(alike, 0, 0, count)
-    found.overall = (alike.sum(axis=1) - np.diag(alike)) / max(1, count - 1)
-    return found
-
-
 def rarity(steps: NDArray[np.int64], count: int) -> NDArray[np.float32]:
     """The weight of words that stand in so many of ``count`` steps."""
     return (np.log((1 + count) / (1 + steps)) + 0.3).astype(np.float32)
@@ -364,17 +343,24 @@ _WIDTH = 16_384
 """Different words that are looked at at once, to bound memory."""
 
 
-def windowed_likeness(words: Sequence[Counter[str]], agents: Sequence[str]) -> Likeness:
-    """The likeness of steps up to :data:`WINDOW` apart, and of those with the very same words."""
+def likeness_of(words: Sequence[Counter[str]], agents: Sequence[str], *, window: int) -> Likeness:
+    """The likeness of steps up to ``window`` apart, and of those with the very same words.
+
+    Args:
+        words: How often each step has each word.
+        agents: Who acted in each step.
+        window: Time and memory grow with it.
+    """
     rows = _Rows(words)
     found = Likeness(numbered(agents), rows.between)
     count = len(words)
     for start in range(0, count, _BLOCK):
-        first = max(0, start - WINDOW)
-        found.add(rows.block(start, first, min(count, start + _BLOCK)), start, first, WINDOW)
+        first = max(0, start - window)
+        found.add(rows.block(start, first, min(count, start + _BLOCK)), start, first, window)
     found.overall = rows.overall()
-    for group in rows.same_words():
-        _mark_copies(found, group, agents)
+    if window < count:
+        for group in rows.same_words():
+            _mark_copies(found, group, agents, window)
     return found
 
 
@@ -441,7 +427,7 @@ class _Rows:
         return dict(zip(self._words[inside].tolist(), self._weights[inside].tolist(), strict=True))
 
 
-def _mark_copies(found: Likeness, group: list[int], agents: Sequence[str]) -> None:
+def _mark_copies(found: Likeness, group: list[int], agents: Sequence[str], window: int) -> None:
     """Mark each step of ``group`` as a copy of the others, also where they stand too far apart to be compared."""
     found.earlier[group[1:]] = 1.0
     found.later[group[:-1]] = 1.0
@@ -452,5 +438,5 @@ def _mark_copies(found: Likeness, group: list[int], agents: Sequence[str]) -> No
         if len(last) > (agents[step] in last):
             found.others_earlier[step] = 1.0
         last[agents[step]] = step
-        near = bisect_right(group, step + WINDOW) - bisect_left(group, step - WINDOW)
+        near = bisect_right(group, step + window) - bisect_left(group, step - window)
         found.copies[step] += len(group) - near
