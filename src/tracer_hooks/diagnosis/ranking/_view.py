@@ -82,8 +82,12 @@ class View:
         self.count = len(trajectory.steps)
         self.agents = [step.agent for step in trajectory.steps]
         self.roles = self.run.roles
-        self.texts = [self._text(index) for index in range(self.count)]
         self._read: dict[Callable[[View], dict[str, Column]], dict[str, Column]] = {}
+
+    @cached_property
+    def texts(self) -> list[StepText]:
+        """What was written and shown in each step."""
+        return [self._text(index) for index in range(self.count)]
 
     def columns(self, group: Callable[[View], dict[str, Column]]) -> dict[str, Column]:
         """A group of features of this trajectory, computed once."""
