@@ -59,6 +59,11 @@ CASES = {
     "answers from memory": run(("coder", "From memory, the spring export has 412 rows.")),
     "claims with nothing to show": run(("coder", "I have checked the file: 412 rows.")),
     "hedges at the end": run(("coder", "It is probably 412, or maybe 413.")),
+    "the last answers differ": run(("left", "The answer is 412."), ("right", "The answer is 300.")),
+    "objections": run(
+        ("left", "There are 412."), ("right", "That is wrong."), ("left", "413 then."), ("right", "Yes.")
+    ),
+    "leaves something out": run(("coder", "For simplicity I skip the winter export: 412 rows.")),
     "answers change": run(("left", "The answer is 412."), ("right", "Hm."), ("left", "The answer is 300.")),
     "an objection left open": run(("left", "There are 412 rows."), ("right", "That is incorrect, and a mistake.")),
     "no progress, says who leads": run(

@@ -12,6 +12,7 @@ from tracer_hooks._lazy import cached_property
 from tracer_hooks.diagnosis._reading._errors import limit_reached
 from tracer_hooks.diagnosis._reading._roles import Role, fold, is_person
 from tracer_hooks.diagnosis._reading._run import says_something
+from tracer_hooks.diagnosis._reading._text import number_set
 from tracer_hooks.diagnosis.ranking._language import ENDS, claims, failure, language
 from tracer_hooks.diagnosis.ranking._signals import DECISIVE, MODERATE, Family
 from tracer_hooks.diagnosis.ranking._view import Column, View
@@ -163,6 +164,11 @@ _PLACED = re.compile(
 _HEDGES = re.compile(
     r"\b(?:might|maybe|perhaps|possibly|probably|likely|appears? to|seems? to|i think|i believe|it is possible|not sure"
     r"|unclear)\b",
+    re.IGNORECASE,
+)
+_SHORTCUTS = re.compile(
+    r"\b(?:no need to|not necessary|unnecessary|skip(?:ping|ped)?|without (?:verif|check|test)\w*|ignor(?:e|ed|ing)"
+    r"|regardless|irrelevant|for (?:the sake of )?simplicity|bypass\w*|gloss\w* over|disregard\w*)\b",
     re.IGNORECASE,
 )
 _UNFINISHED = re.compile(
@@ -317,6 +323,27 @@ def hedged_end(reading: DetectorReading) -> float:
     )
 
 
+def answers_differ(reading: DetectorReading) -> float:
+    """Members of the team end with different answers."""
+    last: dict[str, tuple[int, str]] = {}
+    for index in reading.telling:
+        answer = reading.view.texts[index].answer
+        if answer is not None:
+            last[reading.view.agents[index]] = (index, answer)
+    if len(last) < 2:
+        return 0.0
+    _, final = max(last.values())
+    return sum(not _agree(answer, final) for _, answer in last.values()) / (len(last) - 1)
+
+
+def _agree(answer: str, other: str) -> bool:
+    """Tell whether two stated answers agree: in their numbers when both have some, else in their words."""
+    numbers, others = number_set(answer), number_set(other)
+    if numbers and others:
+        return bool(numbers & others)
+    return answer in other or other in answer
+
+
 def answer_changes(reading: DetectorReading) -> float:
     """Agents go back on answers that they had stated."""
     return min(1.0, len(reading.shows("agreement: changes its own answer", reading.telling)) / 4)
@@ -326,6 +353,11 @@ def objection_open(reading: DetectorReading) -> float:
     """The last acts object to what another said, and no act after them puts it right."""
     last = next((index for index in reversed(reading.late[-2:]) if _objects(reading, index)), None)
     return 0.0 if last is None else min(1.0, len(_OBJECTS.findall(reading.view.texts[last].prose)) / 2)
+
+
+def objections(reading: DetectorReading) -> float:
+    """Acts find fault with what another said, over all acts."""
+    return sum(_objects(reading, index) for index in reading.telling) / (len(reading.telling) + 2)
 
 
 def _objects(reading: DetectorReading, index: int) -> bool:
@@ -344,6 +376,12 @@ def no_progress(reading: DetectorReading) -> float:
     ]
     seen |= {later for before, later in pairwise(briefs) if later > before + 1}
     return min(1.0, len(seen) / 3)
+
+
+def shortcuts(reading: DetectorReading) -> float:
+    """Acts that leave something out or go round it, over all acts."""
+    seen = sum(_SHORTCUTS.search(reading.view.texts[index].prose) is not None for index in reading.telling)
+    return seen / (len(reading.telling) + 2)
 
 
 def rule_error(reading: DetectorReading) -> float:
@@ -382,8 +420,11 @@ SIGNS: dict[str, FailureSign] = {
     "answers from memory": FailureSign(from_memory, 2.1202),
     "claims with nothing to show": FailureSign(bare_claims, 2.3474),
     "hedges at the end": FailureSign(hedged_end, 1.5802),
+    "the last answers differ": FailureSign(answers_differ, 1.8248),
     "answers change": FailureSign(answer_changes, 1.381),
     "an objection left open": FailureSign(objection_open, 1.7184),
+    "objections": FailureSign(objections, 1.5229),
+    "leaves something out": FailureSign(shortcuts, 1.9823),
     "no progress, says who leads": FailureSign(no_progress, 2.2701),
     "rules: errors and tools": FailureSign(rule_error, 1.8348),
     "rules: sums and contradictions": FailureSign(rule_value, 1.9513),
