@@ -193,16 +193,11 @@ def _was_said(run: RunReading, step: int, expected: tuple[str, ...]) -> bool:
 
 
 _MODES = {
-    DepartureKind.MISCALCULATED: ErrorMode.FM_2_6,
-    DepartureKind.MISREAD: ErrorMode.FM_2_6,
     DepartureKind.MISCOPIED: ErrorMode.FM_2_5,
     DepartureKind.DROPPED: ErrorMode.FM_2_5,
-    DepartureKind.SWAPPED: ErrorMode.FM_2_6,
-    DepartureKind.UNSUPPORTED: ErrorMode.FM_2_6,
     DepartureKind.PLANNED: ErrorMode.FM_1_1,
-    DepartureKind.UNFOLLOWED: ErrorMode.FM_2_5,
-    DepartureKind.BROUGHT_IN: ErrorMode.FM_2_6,
 }
+"""All others contradict what was given or shown: FM-2.6."""
 _SURE = 0.7
 """Strength from which a departure is a finding by itself."""
 _TELLS = 0.4
@@ -223,7 +218,7 @@ def departures(run: RunReading) -> Iterator[Signal]:
             Family.ARITHMETIC if is_computed else Family.PROVENANCE,
             departure.step,
             round(weight, 4),
-            _MODES[departure.kind],
+            _MODES.get(departure.kind, ErrorMode.FM_2_6),
         )
 
 
