@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tracer_hooks._lazy import require
-from tracer_hooks.diagnosis._features import FeatureTable, features_of, group_of
 from tracer_hooks.diagnosis._reading._roles import fold
+from tracer_hooks.diagnosis.ranking._table import FeatureTable, features_of, group_of
 from tracer_hooks.errors import AttributionError
 from tracer_hooks.schema import LabeledTrajectory
 from tracer_hooks_models.agent_head import (

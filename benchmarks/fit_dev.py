@@ -22,10 +22,10 @@ import numpy as np
 
 from tracer_hooks.datasets import load
 from tracer_hooks.diagnosis import get_attributor
-from tracer_hooks.diagnosis._features import View
 from tracer_hooks.diagnosis._reading._roles import fold
-from tracer_hooks.diagnosis._structural import _attributor as structural_attributor
-from tracer_hooks.diagnosis._structural import _fit as structural_fit
+from tracer_hooks.diagnosis.ranking import _attributor as structural_attributor
+from tracer_hooks.diagnosis.ranking import _fit as structural_fit
+from tracer_hooks.diagnosis.ranking._view import View
 from tracer_hooks.evaluation import grouped_folds, without_reference
 from tracer_hooks.evaluation._folds import question_of
 from tracer_hooks.schema import LabeledTrajectory

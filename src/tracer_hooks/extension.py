@@ -26,19 +26,12 @@ if TYPE_CHECKING:
     from tracer_hooks.datasets._labeled import step_text as step_text
     from tracer_hooks.datasets._labeled import text_of as text_of
     from tracer_hooks.datasets._near_duplicates import clusters as clusters
-    from tracer_hooks.diagnosis._abstaining import INCOMPLETE as INCOMPLETE
-    from tracer_hooks.diagnosis._abstaining import Refusal as Refusal
-    from tracer_hooks.diagnosis._abstaining import refusal_of as refusal_of
-    from tracer_hooks.diagnosis._answering import has_content as has_content
-    from tracer_hooks.diagnosis._features import FeatureTable as FeatureTable
-    from tracer_hooks.diagnosis._features import features_of as features_of
     from tracer_hooks.diagnosis._reading import RunReading as RunReading
     from tracer_hooks.diagnosis._reading._roles import Role as Role
     from tracer_hooks.diagnosis._reading._roles import fold as fold
     from tracer_hooks.diagnosis._reading._roles import roles_of as roles_of
     from tracer_hooks.diagnosis._reading._run import EXACT_STEPS as EXACT_STEPS
     from tracer_hooks.diagnosis._reading._run import text_limit as text_limit
-    from tracer_hooks.diagnosis._structural._attributor import AgentHead as AgentHead
     from tracer_hooks.diagnosis._weight_files import finite as finite
     from tracer_hooks.diagnosis._weight_files import pin_weights as pin_weights
     from tracer_hooks.diagnosis._weight_files import read_saved as read_saved
@@ -70,6 +63,13 @@ if TYPE_CHECKING:
     from tracer_hooks.diagnosis.judge._shortlist import orders as orders
     from tracer_hooks.diagnosis.judge._shortlist import shortlist_choice as shortlist_choice
     from tracer_hooks.diagnosis.judge._shortlist import values_of as values_of
+    from tracer_hooks.diagnosis.ranking._answers import INCOMPLETE as INCOMPLETE
+    from tracer_hooks.diagnosis.ranking._answers import Refusal as Refusal
+    from tracer_hooks.diagnosis.ranking._answers import has_content as has_content
+    from tracer_hooks.diagnosis.ranking._answers import refusal_of as refusal_of
+    from tracer_hooks.diagnosis.ranking._attributor import AgentHead as AgentHead
+    from tracer_hooks.diagnosis.ranking._table import FeatureTable as FeatureTable
+    from tracer_hooks.diagnosis.ranking._table import features_of as features_of
     from tracer_hooks.rerun._targets import check_for as check_for
     from tracer_hooks.rerun._targets import is_judged as is_judged
     from tracer_hooks.runtime import Check as Check

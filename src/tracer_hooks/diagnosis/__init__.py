@@ -5,14 +5,10 @@ from typing import TYPE_CHECKING
 from tracer_hooks._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from tracer_hooks.diagnosis._abstaining import ENVIRONMENT_FAULT as ENVIRONMENT_FAULT
-    from tracer_hooks.diagnosis._abstaining import blames_environment as blames_environment
-    from tracer_hooks.diagnosis._abstaining import is_environment_fault as is_environment_fault
     from tracer_hooks.diagnosis._diagnose import diagnose_each as diagnose_each
     from tracer_hooks.diagnosis._diagnose import diagnose_trajectory as diagnose_trajectory
     from tracer_hooks.diagnosis._diagnose import fault_of_answer as fault_of_answer
     from tracer_hooks.diagnosis._diagnose import findings_of as findings_of
-    from tracer_hooks.diagnosis._ensemble import EnsembleAttributor as EnsembleAttributor
     from tracer_hooks.diagnosis._protocol import Attributor as Attributor
     from tracer_hooks.diagnosis._protocol import FitReport as FitReport
     from tracer_hooks.diagnosis._protocol import Fittable as Fittable
@@ -28,12 +24,16 @@ if TYPE_CHECKING:
     from tracer_hooks.diagnosis._registry import attributor_names as attributor_names
     from tracer_hooks.diagnosis._registry import get_attributor as get_attributor
     from tracer_hooks.diagnosis._registry import register_attributor as register_attributor
-    from tracer_hooks.diagnosis._structural import StructuralAttributor as StructuralAttributor
     from tracer_hooks.diagnosis.contrast import ContrastAttributor as ContrastAttributor
     from tracer_hooks.diagnosis.contrast import ContrastOptions as ContrastOptions
     from tracer_hooks.diagnosis.contrast import RunSource as RunSource
     from tracer_hooks.diagnosis.judge import JudgeAttributor as JudgeAttributor
     from tracer_hooks.diagnosis.judge import JudgeBudget as JudgeBudget
     from tracer_hooks.diagnosis.judge import JudgeOptions as JudgeOptions
+    from tracer_hooks.diagnosis.ranking._answers import ENVIRONMENT_FAULT as ENVIRONMENT_FAULT
+    from tracer_hooks.diagnosis.ranking._answers import blames_environment as blames_environment
+    from tracer_hooks.diagnosis.ranking._answers import is_environment_fault as is_environment_fault
+    from tracer_hooks.diagnosis.ranking._attributor import StructuralAttributor as StructuralAttributor
+    from tracer_hooks.diagnosis.ranking._ensemble import EnsembleAttributor as EnsembleAttributor
 
 __all__ = lazy_names(__name__)

@@ -18,9 +18,9 @@ GROUP = "tracer_hooks.attributors"
 # Modules are imported when the attributor is asked for: some bring torch with them.
 _SHIPPED: dict[str, str] = {
     "contrast": "tracer_hooks.diagnosis.contrast:ContrastAttributor",
-    "ensemble": "tracer_hooks.diagnosis._ensemble:EnsembleAttributor",
+    "ensemble": "tracer_hooks.diagnosis.ranking._ensemble:EnsembleAttributor",
     "judge": "tracer_hooks.diagnosis.judge:JudgeAttributor",
-    "structural": "tracer_hooks.diagnosis._structural:StructuralAttributor",
+    "structural": "tracer_hooks.diagnosis.ranking._attributor:StructuralAttributor",
 }
 _OF_MODELS = ("encoder", "prefill")
 """Attributors of the distribution tracer-hooks-models, whose entry points name them."""

@@ -19,11 +19,8 @@ T = TypeVar("T")
 REINSTALL = "pip install --force-reinstall tracer-hooks"
 """What brings weights back that came with tracer-hooks."""
 _MOST = 1e300
-_HERE = Path(__file__).parent
-SHIPPED_SHA256 = {
-    _HERE / "weights" / "detector.json": "c7679caf2bc71731680038e1b854430caabcf7e83746aa1afdfd7410ebc44849"
-}
-"""What the weights that come with tracer-hooks must be; a file that differs is not used."""
+SHIPPED_SHA256: dict[Path, str] = {}
+"""What weights that come with a distribution must be; a file that differs is not used."""
 _REINSTALL_OF: dict[Path, str] = {}
 
 

@@ -19,12 +19,6 @@ def readable(quote: str | None) -> str:
     return text
 
 
-def sentence(text: str) -> str:
-    """``text`` with a capital at its beginning and a full stop at its end."""
-    plain = text.strip()
-    return plain[:1].upper() + plain[1:] + ("" if plain.endswith((".", "!", "?")) or not plain else ".")
-
-
 def one_line(text: str, longest: int = _SHORT) -> str:
     """The beginning of ``text`` on one line."""
     line = " ".join(text[: 4 * longest].split())

@@ -1,15 +1,11 @@
-"""The failure detector: what it blames a run for, what it lets pass, and how its weights are kept."""
+"""The failure detector: what it blames a run for and what it lets pass."""
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
-from tracer_hooks.diagnosis._abstaining import Detection, FailureDetector
-from tracer_hooks.diagnosis._failure_signals import SIGNALS
-from tracer_hooks.diagnosis._features import features_of
-from tracer_hooks.errors import AttributionError
+from tracer_hooks.diagnosis.ranking._detector import SIGNS, THRESHOLD, amounts_of, failure_probability
+from tracer_hooks.diagnosis.ranking._view import View
 from tracer_hooks.schema import RunOutcome, Step, StepKind, ToolCall, Trajectory
 
 TASK = "How many rows does the export of the spring orders have, and is that more than the winter export had?"
@@ -26,9 +22,12 @@ def run(*turns: tuple[str, str] | Step, task: str = TASK) -> Trajectory:
     return Trajectory(run_id="r", task=task, steps=tuple(steps))
 
 
-def seen(trajectory: Trajectory) -> dict[str, float]:
-    every = FailureDetector(dict.fromkeys(SIGNALS, 1.0), 0.0, 0.5)
-    return {reason.name: reason.contribution for reason in every.probability(trajectory).reasons}
+def seen(trajectory: Trajectory) -> set[str]:
+    return {name for name, amount in amounts_of(View(trajectory)).items() if amount > 0}
+
+
+def probability(trajectory: Trajectory) -> float:
+    return failure_probability(View(trajectory))
 
 
 GOOD = run(
@@ -49,9 +48,7 @@ CASES = {
         ("coder", "There are two exports."), ("coder", "Which one of the two exports do you mean?")
     ),
     "ends on the words of a machine": run(*GOOD.steps[:2]),
-    "ends on an error": run(*BAD.steps[:2]),
     "ends on an announcement": run(("coder", "There are two files. Next, I will open the spring export.")),
-    "ends without an answer": run(("coder", "I was unable to find the number of rows.")),
     "ends with doubt in its answer": run(("coder", "It has 400 rows; this is an estimate. Please verify it.")),
     "ends with work left to do": run(("coder", "There are 412 rows; the winter export still needs to be counted.")),
     "ends off the task": run(("coder", "Of roses, tulips and lilies: " + " ".join(chr(97 + n) * 5 for n in range(26)))),
@@ -61,22 +58,19 @@ CASES = {
     "made-up data": run(("coder", "The file is not there, so let's assume it has 400 rows.")),
     "answers from memory": run(("coder", "From memory, the spring export has 412 rows.")),
     "claims with nothing to show": run(("coder", "I have checked the file: 412 rows.")),
-    "late apologies and refusals": run(("coder", "I'm sorry, I cannot do that.")),
     "hedges at the end": run(("coder", "It is probably 412, or maybe 413.")),
     "the last answers differ": run(("left", "The answer is 412."), ("right", "The answer is 300.")),
-    "answers change": run(("left", "The answer is 412."), ("right", "Hm."), ("left", "The answer is 300.")),
-    "an objection left open": run(("left", "There are 412 rows."), ("right", "That is incorrect, and a mistake.")),
     "objections": run(
         ("left", "There are 412."), ("right", "That is wrong."), ("left", "413 then."), ("right", "Yes.")
     ),
+    "leaves something out": run(("coder", "For simplicity I skip the winter export: 412 rows.")),
+    "answers change": run(("left", "The answer is 412."), ("right", "Hm."), ("left", "The answer is 300.")),
+    "an objection left open": run(("left", "There are 412 rows."), ("right", "That is incorrect, and a mistake.")),
     "no progress, says who leads": run(
         ("coder", "I looked."),
         ("orchestrator", "The team is stuck in a loop, so here is a new plan."),
         ("coder", "412."),
     ),
-    "ends in a loop": run(*[("coder", "Opening the spring export and counting all of its rows again.")] * 3),
-    "no reply at all": run(("left", "There are 412 rows."), ("right", "None")),
-    "leaves something out": run(("coder", "For simplicity I skip the winter export: 412 rows.")),
     "rules: errors and tools": run(
         Step(
             index=0,
@@ -88,24 +82,17 @@ CASES = {
         ("coder", "There are 412 rows."),
     ),
     "rules: sums and contradictions": run(("coder", "Both exports together: 412 + 300 = 812 rows.")),
-    "rules: corrections not taken up": run(
-        ("left", "The export has '400' rows."),
-        ("right", "It should be '412', not '400'."),
-        ("left", "Then the export has '400' rows in all."),
-    ),
-    "rules: transfers": run(
-        Step(index=0, agent="triage", kind=StepKind.HANDOFF, content="Over to the counter.", recipient="counter")
-    ),
 }
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_signal_is_seen_where_it_is(name: str) -> None:
-    assert seen(CASES[name])[name] > 0
+def test_a_sign_is_seen_where_it_is(name: str) -> None:
+    assert name in seen(CASES[name])
+    assert all(0.0 <= amount <= 1.0 for amount in amounts_of(View(CASES[name])).values())
 
 
-def test_every_signal_but_the_stop_for_length_has_a_case() -> None:
-    assert set(SIGNALS) - set(CASES) == {"was stopped for its length"}
+def test_every_sign_but_the_stop_for_length_has_a_case() -> None:
+    assert set(SIGNS) - set(CASES) == {"was stopped for its length"}
 
 
 def test_a_run_that_was_stopped_for_its_length() -> None:
@@ -114,7 +101,7 @@ def test_a_run_that_was_stopped_for_its_length() -> None:
 
 
 def test_a_run_that_went_well_shows_nothing() -> None:
-    assert seen(GOOD) == {}
+    assert seen(GOOD) == set()
 
 
 @pytest.mark.parametrize(
@@ -141,69 +128,22 @@ def test_a_run_that_went_well_shows_nothing() -> None:
     ids=["an error that was overcome", "a person closes", "agreement in the end", "the task asks to assume", "waiting"],
 )
 def test_harmless_forms_are_not_blamed(harmless: Trajectory) -> None:
-    detector = FailureDetector.shipped()
-    assert not detector.is_failure(detector.probability(harmless))
+    assert probability(harmless) < THRESHOLD
 
 
-def test_the_shipped_detector_tells_a_bad_run_from_a_good_one() -> None:
-    detector = FailureDetector.shipped()
-    good, bad = detector.probability(GOOD), detector.probability(BAD)
-    assert detector.is_failure(bad)
-    assert not detector.is_failure(good)
-    assert good.reasons == ()
-    assert [one.contribution for one in bad.reasons] == sorted((one.contribution for one in bad.reasons), reverse=True)
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_quotes_stand_word_for_word_in_their_step(name: str) -> None:
-    trajectory = CASES[name]
-    for reason in FailureDetector(dict.fromkeys(SIGNALS, 1.0), 0.0, 0.5).probability(trajectory).reasons:
-        assert reason.step is not None
-        step = trajectory.steps[reason.step]
-        texts = [step.content, *(text for call in step.tool_calls for text in (call.error, call.result) if text)]
-        assert reason.quote is None or any(reason.quote in text for text in texts)
+def test_the_detector_tells_a_bad_run_from_a_good_one() -> None:
+    assert probability(GOOD) < THRESHOLD <= probability(BAD)
 
 
 @pytest.mark.parametrize("outcome", list(RunOutcome))
 def test_the_outcome_and_the_reference_are_not_looked_at(outcome: RunOutcome) -> None:
-    told = BAD.model_copy(update={"outcome": outcome, "reference": "400"})
-    detector = FailureDetector.shipped()
-    assert detector.probability(told) == detector.probability(BAD)
+    told = BAD.model_copy(update={"outcome": outcome})
+    assert probability(told) == failure_probability(View(told, "400")) == probability(BAD)
 
 
-def test_features_at_hand_change_nothing() -> None:
-    detector = FailureDetector.shipped()
-    assert detector.probability(BAD, features_of(BAD)) == detector.probability(BAD)
+def test_a_run_without_steps_shows_nothing() -> None:
+    assert probability(run()) < THRESHOLD
 
 
-def test_a_run_without_steps_has_the_probability_of_the_intercept() -> None:
-    assert FailureDetector({}, 0.0, 0.5).probability(run()) == Detection(0.5, ())
-
-
-def test_keeping_and_reading_a_detector() -> None:
-    detector = FailureDetector.shipped()
-    assert FailureDetector.from_json(detector.to_json()) == detector
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["", "[]", "{}", '{"detector": "failure", "format": 1, "intercept": 0, "threshold": 0.5, "weights": 3}'],
-)
-def test_text_that_is_no_detector(text: str) -> None:
-    with pytest.raises(AttributionError, match="not the weights of a failure detector"):
-        FailureDetector.from_json(text)
-
-
-def test_a_format_of_another_time() -> None:
-    data = json.loads(FailureDetector.shipped().to_json())
-    with pytest.raises(AttributionError, match="no detector of format 1"):
-        FailureDetector.from_json(json.dumps(data | {"format": 2}))
-
-
-@pytest.mark.parametrize(
-    ("weights", "intercept", "threshold"),
-    [({"made-up data": -0.1}, 0.0, 0.5), ({"the weather": 1.0}, 0.0, 0.5), ({}, float("nan"), 0.5), ({}, 0.0, 1.5)],
-)
-def test_numbers_that_cannot_be_used(weights: dict[str, float], intercept: float, threshold: float) -> None:
-    with pytest.raises(AttributionError, match="expected"):
-        FailureDetector(weights, intercept, threshold)
+def test_no_sign_clears_a_run() -> None:
+    assert all(sign.weight > 0 for sign in SIGNS.values())

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from tracer_hooks.diagnosis import fault_of_answer, get_attributor
-from tracer_hooks.diagnosis._answering import MOST_LINKS, value_links
 from tracer_hooks.diagnosis._provenance import provenance_of
 from tracer_hooks.diagnosis._reading._run import RunReading
+from tracer_hooks.diagnosis.ranking._answers import MOST_LINKS, value_links
 from tracer_hooks.schema import Attribution, RunOutcome, Step, StepKind, ToolCall, Trajectory, ValueLink, ValueOrigin
 
 

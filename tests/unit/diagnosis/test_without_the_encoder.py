@@ -11,8 +11,9 @@ import pytest
 
 from tracer_hooks import _guard
 from tracer_hooks.cli import doctor
-from tracer_hooks.diagnosis import EnsembleAttributor, _ensemble, _registry, get_attributor
-from tracer_hooks.diagnosis._structural import _attributor as structural
+from tracer_hooks.diagnosis import EnsembleAttributor, _registry, get_attributor
+from tracer_hooks.diagnosis.ranking import _attributor as structural
+from tracer_hooks.diagnosis.ranking import _ensemble
 from tracer_hooks.errors import MissingExtraError
 from tracer_hooks.schema import RunOutcome, Step, Trajectory
 

@@ -12,7 +12,7 @@ ENCODER = Path(__file__).parent / "encoder" / "weights"
 
 pin_weights(
     {
-        AGENT_HEAD: "21eb1a78cb88da9d9ba0dbabaa8feebfb802ca3ab9793a34fbb2f4760e7560ca",
+        AGENT_HEAD: "5335d8a42ac717ff87019fdfb35a31b2ed8667154ce1a8780daab84a69d9c310",
         ENCODER / "encoder.json": "838d34efd6e0b01a756ded62a59a5081ec934c72ba24594bbc6da2267c03241f",
         ENCODER / "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
         ENCODER / "encoder.safetensors": "6a0ba002391a00d9da62afeec245c4771e33e19f4abc2631f761eaaf565483ce",

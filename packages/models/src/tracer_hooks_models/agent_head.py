@@ -159,8 +159,6 @@ class AgentScores:
     those who only report what a machine printed are left out."""
     modes: Mapping[tuple[str, ErrorMode], float]
     """Log-odds of each pair of agent and error mode."""
-    contributions: Mapping[str, tuple[tuple[str, float], ...]]
-    """For each agent the columns that add most to its log-odds against the run's other agents, the largest first."""
     team: str | None = None
     """The kind of team that the roster belongs to; None for a team that was not learnt from."""
 
@@ -249,8 +247,7 @@ class LinearAgentHead:
     def score_rows(self, rows: AgentRows) -> AgentScores:
         """The same for agents that are read already."""
         scores = self._model(rows.team).scores
-        matrix = scores.matrix(rows)
-        odds = matrix @ scores.weights + scores.intercepts
+        odds = scores.matrix(rows) @ scores.weights + scores.intercepts
         return AgentScores(
             agents={name: float(row[0]) for name, row in zip(rows.names, odds, strict=True)},
             modes={
@@ -258,7 +255,6 @@ class LinearAgentHead:
                 for name, row in zip(rows.names, odds, strict=True)
                 for mode, value in zip(MODES, row[1:], strict=True)
             },
-            contributions=_contributions(scores, rows.names, matrix),
             team=rows.team,
         )
 
@@ -274,7 +270,7 @@ class LinearAgentHead:
         team = self.team_of(trajectory)
         if team is None:
             return ()
-        return self.faults(AgentScores(agents=scores.agents, modes=scores.modes, contributions={}, team=team))
+        return self.faults(AgentScores(agents=scores.agents, modes=scores.modes, team=team))
 
     def faults(self, scores: AgentScores) -> tuple[AgentFault, ...]:
         """Name those at fault, the likeliest first within each part: pairs, then agents whose mode cannot be told.
@@ -339,18 +335,6 @@ class LinearAgentHead:
 def roster_of(trajectory: Trajectory) -> frozenset[str]:
     """Folded names of all who speak."""
     return frozenset(folded(step.agent) for step in trajectory.steps)
-
-
-def _contributions(
-    model: LinearScores, names: tuple[str, ...], matrix: NDArray[np.float64], most: int = 5
-) -> dict[str, tuple[tuple[str, float], ...]]:
-    terms = matrix * model.weights[:, 0]
-    away = terms - terms.mean(axis=0, keepdims=True) if len(terms) else terms
-    found = {}
-    for name, row in zip(names, away, strict=True):
-        best = np.argsort(-row, kind="stable")[:most]
-        found[name] = tuple((model.columns[place], float(row[place])) for place in best if row[place] > 0)
-    return found
 
 
 def _probability(odds: float) -> float:

@@ -178,12 +178,6 @@ class RunReading:
         place = bisect_right(acts, step)
         return acts[place] if place < len(acts) else None
 
-    def act_before(self, step: int, agent: str) -> int | None:
-        """The last step before ``step`` in which ``agent`` acts."""
-        acts = self._acts_of.get(agent, [])
-        place = bisect_left(acts, step)
-        return acts[place - 1] if place else None
-
     @cached_property
     def _acts_of(self) -> dict[str, list[int]]:
         acts: dict[str, list[int]] = defaultdict(list)

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias, runtime_checkable
 
-from tracer_hooks.diagnosis._abstaining import INCOMPLETE, NO_FAULT
 from tracer_hooks.diagnosis._protocol import StepScores
 from tracer_hooks.diagnosis._reading._run import RunReading
 from tracer_hooks.diagnosis.contrast._comparison import Neighbours, compare, likely_neighbours, neighbours_of
@@ -22,6 +21,7 @@ from tracer_hooks.diagnosis.contrast._divergence import (
 )
 from tracer_hooks.diagnosis.contrast._run_view import RunView, view_of
 from tracer_hooks.diagnosis.contrast._spectrum import Formula, Spectrum
+from tracer_hooks.diagnosis.ranking._answers import INCOMPLETE, NO_FAULT
 from tracer_hooks.errors import ConfigError
 from tracer_hooks.schema import Attribution, Candidate, RunOutcome, Trajectory
 

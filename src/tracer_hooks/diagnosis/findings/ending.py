@@ -11,11 +11,10 @@ import re
 from collections.abc import Iterator
 
 from tracer_hooks.diagnosis._reading._answer import without_traceback
+from tracer_hooks.diagnosis._reading._errors import ERROR_LINE, OUTAGE, limit_reached
 from tracer_hooks.diagnosis._reading._roles import Role
 from tracer_hooks.diagnosis._reading._run import RunReading
 from tracer_hooks.diagnosis._reading._text import code_spans
-from tracer_hooks.diagnosis._rules._errors import ERROR_LINE, OUTAGE
-from tracer_hooks.diagnosis._rules._repetition import limit_reached
 from tracer_hooks.diagnosis._wording import one_line
 from tracer_hooks.diagnosis.findings._kind import KindOfFinding, finding
 from tracer_hooks.schema import Finding, FindingKind, RunOutcome, StepKind

@@ -11,10 +11,9 @@ import json
 import re
 from collections.abc import Iterator
 
+from tracer_hooks.diagnosis._reading._errors import ADMITS, OUTAGE, failure_text, last_successes, reply_after
 from tracer_hooks.diagnosis._reading._run import RunReading
 from tracer_hooks.diagnosis._reading._text import canonical, find_value, numbers_in
-from tracer_hooks.diagnosis._rules._errors import OUTAGE
-from tracer_hooks.diagnosis._rules._tools import ADMITS, failure_text, last_successes, reply_after
 from tracer_hooks.diagnosis._wording import one_line
 from tracer_hooks.diagnosis.findings._kind import KindOfFinding, finding
 from tracer_hooks.schema import ErrorMode, Finding, FindingKind, RunOutcome

@@ -11,10 +11,10 @@ import re
 from collections.abc import Iterator
 
 from tracer_hooks.diagnosis._provenance import Departure, DepartureKind
+from tracer_hooks.diagnosis._reading._contradictions import contradictions
+from tracer_hooks.diagnosis._reading._errors import failure_text
 from tracer_hooks.diagnosis._reading._run import RunReading
 from tracer_hooks.diagnosis._reading._text import canonical, find_value, numbers_in, parsed_json
-from tracer_hooks.diagnosis._rules._contradictions import contradictions
-from tracer_hooks.diagnosis._rules._tools import failure_text
 from tracer_hooks.diagnosis.findings._departures import from_departure, leads, sure_departures
 from tracer_hooks.diagnosis.findings._kind import KindOfFinding, finding
 from tracer_hooks.diagnosis.findings._rows import Source, misquoted_rows, more_rows

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tracer_hooks.diagnosis._abstaining import INCOMPLETE
 from tracer_hooks.diagnosis._protocol import Scorer, StepScores
 from tracer_hooks.diagnosis.judge._calls import (
     CallLog,
@@ -24,6 +23,7 @@ from tracer_hooks.diagnosis.judge._options import JudgeOptions, saved_options
 from tracer_hooks.diagnosis.judge._prompts import VERSION
 from tracer_hooks.diagnosis.judge._protocols import all_at_once, binary_search, fits, step_by_step, windowed
 from tracer_hooks.diagnosis.judge._shortlist import first_of, shortlist
+from tracer_hooks.diagnosis.ranking._answers import INCOMPLETE
 from tracer_hooks.endpoint import BYTES_PER_TOKEN, ChatModel
 from tracer_hooks.errors import AttributionError, ConfigError
 from tracer_hooks.schema import Attribution, Candidate, Trajectory, Usage

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from tracer_hooks._lazy import cached_property
-from tracer_hooks.diagnosis import _abstaining
 from tracer_hooks.diagnosis._reading._roles import fold, is_person
 from tracer_hooks.diagnosis.judge._prompts import cut, fenced, find_quote, flat, shares
 from tracer_hooks.diagnosis.judge._replies import Quote, ReplyError, StepJudgement, VerdictReply
+from tracer_hooks.diagnosis.ranking import _answers
 from tracer_hooks.schema import AgentFault, AgentSpec, ErrorMode, Evidence, RunOutcome, Trajectory
 
 FAULT, NO_FAULT, ENVIRONMENT_FAULT = "fault", "no fault", "environment fault"
@@ -212,9 +212,7 @@ def with_remark(case: JudgeCase, verdict: JudgeVerdict, remark: str) -> JudgeVer
 
 def abstention_reason(verdict: JudgeVerdict) -> str | None:
     """Why the verdict names no agent, in the words of an attribution."""
-    return {NO_FAULT: _abstaining.NO_FAULT, ENVIRONMENT_FAULT: _abstaining.ENVIRONMENT_FAULT}.get(
-        verdict.abstention or ""
-    )
+    return {NO_FAULT: _answers.NO_FAULT, ENVIRONMENT_FAULT: _answers.ENVIRONMENT_FAULT}.get(verdict.abstention or "")
 
 
 def _shares(beliefs: Mapping[int, float]) -> dict[int, float]:

@@ -250,16 +250,20 @@ def feature_names() -> tuple[str, ...]:
     return features_of(blank).names
 
 
+RETIRED = tuple(f"rules: {it}" for it in ("handoff", "ignored input", "repetition", "termination", "verification"))
+"""Features of rules that are gone, which shipped weights still read: 0, as of a run without such a signal."""
+
+
 def _features(trajectory: Trajectory, names: Sequence[str]) -> NDArray[np.float32]:
     if not names:
         return np.zeros((len(trajectory.steps), 0), np.float32)
     table = features_of(trajectory)
-    places = {name: k for k, name in enumerate(table.names)}
-    missing = [name for name in names if name not in places]
-    if missing:
+    columns = dict.fromkeys(RETIRED, np.zeros(len(table.values)))
+    columns.update(zip(table.names, table.standardised().T, strict=True))
+    missing = next((name for name in names if name not in columns), None)
+    if missing is not None:
         raise AttributionError(
-            f"the encoder's weights use the structural feature {missing[0]!r}, which this version does not compute: "
+            f"the encoder's weights use the structural feature {missing!r}, which this version does not compute: "
             "train them again with `tracer-hooks train contrastive`"
         )
-    values = table.standardised()[:, [places[name] for name in names]]
-    return np.clip(values, -4.0, 4.0).astype(np.float32)
+    return np.stack([columns[name] for name in names], axis=1).clip(-4.0, 4.0).astype(np.float32)

@@ -1,0 +1,197 @@
+"""The structural model: a prior, and what was learnt from labels on top of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from itertools import chain
+from typing import Annotated, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, TypeAdapter, model_validator
+from pydantic.dataclasses import dataclass as checked
+
+from tracer_hooks.diagnosis._reading._roles import fold
+from tracer_hooks.diagnosis.ranking._learners import Forest, KindLogits
+from tracer_hooks.diagnosis.ranking._pooling import (
+    CHECKS,
+    Beliefs,
+    Logits,
+    Mixing,
+    Sureness,
+    agent_mass,
+    normalised,
+)
+from tracer_hooks.diagnosis.ranking._table import RULES_TOGETHER, FeatureTable
+
+PRIOR: dict[str, float] = {
+    RULES_TOGETHER: 1.0,
+    # little can go wrong in these
+    "role: reports what a machine printed": -2.0,
+    "role: a person": -3.0,
+    "shape: only routes": -2.0,
+    "brief: says the task again": -1.0,
+    "shape: keeps a ledger": -0.5,
+    # what the rest of the run builds on
+    "brief: first act after it": 0.5,
+    "brief: the first act leaves part of the task out": 1.0,
+    "code: first of the run": 0.75,
+    "failure: first to cause an error": 0.5,
+    "survival: says most of the answer first": 0.25,
+    # nothing to show for it
+    "claims: first to state an answer": 0.25,
+    "claims: states an answer with nothing to show": 0.25,
+    "claims: first done with nothing to show": 0.25,
+    "language: first to assume or simulate": 0.25,
+    "language: from memory": 0.25,
+    # rounds of work under a planner
+    "work: early reply under a planner in a run that was cut off": 1.25,
+    "work: last reply before the planner's answer": 2.0,
+    "work: first reply that the planner is disappointed of": 0.5,
+    "work: reply after which the request is made again": 0.5,
+}
+"""Log-odds by feature."""
+
+
+def prior_logits(table: FeatureTable) -> NDArray[np.float64]:
+    """Log-belief of every step, up to a constant."""
+    column = {name: place for place, name in enumerate(table.names)}
+    total = np.zeros(len(table.values))
+    for name, weight in PRIOR.items():
+        total += weight * table.values[:, column[name]]
+    return total
+
+
+ENOUGH_LABELS = 20
+"""Labelled runs from which the share of right answers among them says something about the next one."""
+HAND_OFFS = "teams with hand-offs"
+TURNS = "teams that take turns"
+
+
+def kind_of(table: FeatureTable) -> str:
+    """Which kind of team a trajectory is of: one that hands work on, or one that takes turns."""
+    share = table.values[:, table.names.index("run: share of hand-offs")]
+    return HAND_OFFS if share.any() else TURNS
+
+
+@dataclass(frozen=True, slots=True)
+class RunFeatures:
+    """Features of one run, with what every member of the model computes from them."""
+
+    table: FeatureTable
+    agents: tuple[str, ...]
+    """Who acted in each step."""
+    standardised: NDArray[np.float64]
+    prior: Logits
+    kind: str
+
+    @classmethod
+    def of(cls, table: FeatureTable, agents: Sequence[str]) -> RunFeatures:
+        """Compute them once."""
+        return cls(table, tuple(agents), table.standardised(), prior_logits(table), kind_of(table))
+
+    def members(self, step_logit: KindLogits, agent_logit: KindLogits, trees: Logits) -> Beliefs:
+        """Log-beliefs of prior, step logit, trees and agent logit; that of an agent counts for each of its steps."""
+        by_step = step_logit.of(self.kind).logits_from(self.standardised, self.table.names, self.prior)
+        by_agent = agent_logit.of(self.kind).logits_from(self.standardised, self.table.names, self.prior)
+        agents = agent_mass(by_agent, self.agents)
+        return np.stack([normalised(self.prior), normalised(by_step), normalised(trees), agents])
+
+
+@checked(frozen=True, slots=True, config=CHECKS)
+class StructuralModel:
+    """Log-beliefs over steps: the prior alone, or a pool of it with what labels have taught."""
+
+    steps: KindLogits = field(default_factory=KindLogits)
+    """Ranks steps, on top of the prior."""
+    agents: KindLogits = field(default_factory=KindLogits)
+    """Weighs agents: its belief in all steps of an agent together counts for each of them."""
+    forest: Forest | None = None
+    """Trees over steps; None before a fit."""
+    mixing: Mixing = field(default_factory=lambda: Mixing((1.0, 0.0, 0.0, 0.0)))
+    """The shares of prior, step logit, trees and agent logit."""
+    sureness: Sureness = field(default_factory=Sureness)
+    """How sure the answers are, given the beliefs."""
+    agents_seen: frozenset[str] = frozenset()
+    """Names of the agents in the labelled runs, folded."""
+    labels: Annotated[int, Field(ge=0)] = 0
+    """Labelled runs that it was fitted to."""
+
+    @model_validator(mode="after")
+    def _mixes_four(self) -> Self:
+        if any(len(shares) != 4 for shares in (self.mixing.shares, *self.mixing.by_kind.values())):
+            raise ValueError("expected the shares of four members")
+        return self
+
+    @property
+    def is_fitted(self) -> bool:
+        """Tell whether labels have gone into it, so that its beliefs are probabilities."""
+        return self.forest is not None
+
+    def vouches_for(self, agents: Iterable[str]) -> bool:
+        """Tell whether it knows how sure it is of a run: enough labels, and half of the agents or more among them."""
+        names = {fold(agent) for agent in agents}
+        return self.labels >= ENOUGH_LABELS and 2 * len(names & self.agents_seen) >= len(names) > 0
+
+    def logits(self, table: FeatureTable, agents: Sequence[str]) -> Logits:
+        """Log-belief of every step, up to a constant.
+
+        Args:
+            table: The features of the steps.
+            agents: Who acted in each step.
+        """
+        if self.forest is None:
+            return normalised(prior_logits(table))
+        run = RunFeatures.of(table, agents)
+        return self.mixing.logits(run.kind, run.members(self.steps, self.agents, self.forest.logits(table)))
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain JSON."""
+        whole: dict[str, Any] = _rounded(asdict(self))
+        return whole
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any], features: Sequence[str]) -> StructuralModel:
+        """Read what :meth:`to_json` wrote.
+
+        Args:
+            data: What stands in the file, which anybody may have written or damaged.
+            features: Names of the features of this release.
+
+        Raises:
+            ValueError: It is no model over these features; the message says what is wrong.
+        """
+        model = TypeAdapter(cls).validate_json(json.dumps(data))
+        said = model.to_json()
+        _refuse_missing(data, {key: said[key] for key in said if key in data or key not in _OPTIONAL})
+        logits = chain.from_iterable((one.shared, *one.by_kind.values()) for one in (model.steps, model.agents))
+        read = [*chain.from_iterable(logit.weights for logit in logits), *(model.forest.names if model.forest else ())]
+        unknown = next((name for name in read if name not in features), None)
+        if unknown is not None:
+            raise ValueError(f"it reads {unknown!r}, which no feature of this release gives")
+        return model
+
+
+_OPTIONAL = ("sureness", "agents_seen", "labels")
+"""Files of before do without."""
+
+
+def _refuse_missing(data: Mapping[str, Any], whole: Mapping[str, Any]) -> None:
+    """Raise where ``data`` leaves to a default what a file says."""
+    for key, value in whole.items():
+        if key not in data:
+            raise ValueError(f"{key!r} is missing")
+        if isinstance(value, dict):
+            _refuse_missing(data[key], value)
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _rounded(one) for key, one in value.items()}
+    if isinstance(value, frozenset):
+        return sorted(value)
+    if isinstance(value, (list, tuple)):
+        return [_rounded(one) for one in value]
+    return round(value, 6) if isinstance(value, float) else value
