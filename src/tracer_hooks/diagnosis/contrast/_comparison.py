@@ -165,8 +165,6 @@ class DivergenceKind(Enum):
     """It calls a tool with a value that no passing run used."""
     MISPLACED = "misplaced"
     """It has a value in a place where the passing runs have another one."""
-    RESULT = "result"
-    """It received something that no passing run did, after acting like them."""
     ACT = "act"
     """It does something else than the passing runs did in this place: another tool, another hand-off."""
     AGENT = "agent"
@@ -179,14 +177,10 @@ class DivergenceKind(Enum):
     """The passing runs did something before or in place of it."""
     MISSING_CHECK = "missing check"
     """The passing runs made a check before or in place of it."""
-    MISSING_CLAIM = "missing claim"
-    """The passing runs say a value here that this run never says."""
     EARLY_END = "early end"
     """The passing runs went on after it."""
     CONTENT = "content"
     """Its words are unlike those of the steps that it corresponds to."""
-    PATH = "path"
-    """From here on the run is less like the passing ones than before."""
 
 
 VALUES = (DivergenceKind.CLAIM, DivergenceKind.ARGUMENT)

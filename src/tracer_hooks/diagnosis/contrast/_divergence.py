@@ -16,12 +16,9 @@ from tracer_hooks.diagnosis.contrast._comparison import VALUES, DivergenceKind, 
 from tracer_hooks.diagnosis.contrast._marks import (
     changed_acts,
     extra_steps,
-    foreign_results,
     foreign_values,
     misplaced_values,
     missing_steps,
-    missing_values,
-    path_breaks,
     unlike_content,
 )
 from tracer_hooks.diagnosis.contrast._run_view import Claim, ClaimKind, parts_of
@@ -31,13 +28,10 @@ from tracer_hooks.schema import ErrorMode, Evidence, EvidenceKind, Step
 _RULES = (
     foreign_values,
     misplaced_values,
-    foreign_results,
-    missing_values,
     extra_steps,
     changed_acts,
     missing_steps,
     unlike_content,
-    path_breaks,
 )
 _MOST: Mapping[DivergenceKind, float] = {
     DivergenceKind.CLAIM: 1.5,
@@ -46,13 +40,10 @@ _MOST: Mapping[DivergenceKind, float] = {
     DivergenceKind.MISSING_CHECK: 1.2,
     DivergenceKind.EARLY_END: 0.8,
     DivergenceKind.REPEAT: 0.8,
-    DivergenceKind.AGENT: 0.7,
+    DivergenceKind.AGENT: 0.6,
     DivergenceKind.MISSING: 0.7,
     DivergenceKind.ACT: 0.6,
     DivergenceKind.EXTRA: 0.6,
-    DivergenceKind.PATH: 0.6,
-    DivergenceKind.MISSING_CLAIM: 0.5,
-    DivergenceKind.RESULT: 0.5,
     DivergenceKind.CONTENT: 1.0,
 }
 """What differences of one kind can add to a step at most, however many there are."""
@@ -293,23 +284,20 @@ _SHORT = 120
 """Characters of a passing run's words that ``why`` repeats."""
 _WORTH_TELLING = 0.25
 """Share of the strongest reason's part in the score from which another reason is told too."""
-_VAGUE = (DivergenceKind.CONTENT, DivergenceKind.PATH)
+_VAGUE = (DivergenceKind.CONTENT,)
 """Told only when there is nothing better to say."""
 _WHY = {
     DivergenceKind.CLAIM: "No passing run says {words!r}",
     DivergenceKind.ARGUMENT: "No passing run calls the tool with {words!r}",
     DivergenceKind.MISPLACED: "The passing runs mostly have another value than {words!r} in such a place",
-    DivergenceKind.RESULT: "What came back differs from every passing run",
     DivergenceKind.ACT: "The passing runs do something else here",
     DivergenceKind.AGENT: "Another agent acts here in the passing runs",
     DivergenceKind.EXTRA: "The passing runs have no such step",
     DivergenceKind.REPEAT: "The passing runs do this once, and here it is done again",
     DivergenceKind.MISSING: "The passing runs did something before this that is missing here",
     DivergenceKind.MISSING_CHECK: "The passing runs made a check before going on, and it is missing here",
-    DivergenceKind.MISSING_CLAIM: "The passing runs have a value here that this run never says",
     DivergenceKind.EARLY_END: "The passing runs went on after this",
     DivergenceKind.CONTENT: "The passing runs say something else here",
-    DivergenceKind.PATH: "From here on the run is less like the passing ones",
 }
 
 

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
 
-import numpy as np
-
-from tracer_hooks.diagnosis._reading._roles import Role, is_checker
+from tracer_hooks.diagnosis._reading._roles import is_checker
 from tracer_hooks.diagnosis._reading._run import says_something
 from tracer_hooks.diagnosis.contrast._comparison import SAME_TASK, DivergenceKind, Instead, Mark, RunComparison
 from tracer_hooks.diagnosis.contrast._occurrences import Occurrence, Sightings, TokenKind, customary, fit
@@ -28,19 +25,12 @@ _LEAST = 0.05
 """Weights below it are not worth a mark."""
 _SUBSTITUTED = 1.5
 """Factor for a value in whose place the passing runs have another one that this run never has."""
-_CARRIED, _MOST_CARRIED = 0.25, 3
-"""Gain for each later step that takes a value over, and how many of them count."""
-_RECEIVED = 0.5
-"""Factor for a value that a tool gave back although it was asked what the passing runs asked."""
 _ALREADY_KNOWN = 0.5
 """Factor for an argument whose value was in the run before: only its use is new."""
 _FREE_TEXT = 0.2
 """Factor for an argument of several words: models put the same thing in other words."""
 _REWORDED = 0.2
 """Factor for a date or time of known numbers in another form."""
-_CONSENSUS = 0.6
-"""Share of the passing runs that must say a value for its absence to count."""
-_VALUES = (ClaimKind.NUMBER, ClaimKind.CODE, ClaimKind.ARGUMENT)
 
 
 def foreign_values(comparison: RunComparison) -> Iterator[Mark]:
@@ -67,7 +57,6 @@ def _foreign_mark(comparison: RunComparison, index: int, claim: Claim, words: st
     instead = _counterpart(comparison, index, claim)
     weight *= _SUBSTITUTED if instead is not None else 1.0
     weight *= _REWORDED if is_rewording(claim, comparison.run.known_before[index]) else 1.0
-    weight *= 1.0 + _CARRIED * min(_MOST_CARRIED, _taken_over(comparison.run, index, claim))
     return Mark(
         step=index,
         divergence=DivergenceKind.ARGUMENT if is_argument else DivergenceKind.CLAIM,
@@ -83,12 +72,6 @@ def _argument_factor(run: RunView, index: int, claim: Claim) -> float:
         return _FREE_TEXT
     values = parts_of([claim]) - {claim}
     return _ALREADY_KNOWN if values and values <= run.known_before[index] else 1.0
-
-
-def _taken_over(run: RunView, index: int, claim: Claim) -> int:
-    """How many later steps have the value too."""
-    wanted = {claim, *(parts_of([claim]) if claim.kind is ClaimKind.ARGUMENT else ())}
-    return sum(not wanted.isdisjoint(step.made) for step in run.steps[index + 1 :])
 
 
 def _counterpart(comparison: RunComparison, index: int, claim: Claim) -> Instead | None:
@@ -116,81 +99,6 @@ def _beside(comparison: RunComparison, index: int) -> Instead | None:
     return None
 
 
-def foreign_results(comparison: RunComparison) -> Iterator[Mark]:
-    """What tools and reporters gave back that no passing run was given, charged to the act that asked for it."""
-    run, asked = comparison.run, None
-    for step in run.steps:
-        if step.role is Role.PERSON:
-            continue
-        asked = step.index if step.role is Role.AGENT else asked
-        if asked is None or _asks_otherwise(comparison, run.steps[asked]):
-            continue
-        strongest = _strongest_received(comparison, step)
-        if strongest is not None:
-            claim, words, weight = strongest
-            yield Mark(
-                step=asked,
-                divergence=DivergenceKind.RESULT,
-                weight=_RECEIVED * weight,
-                words=words if step.index == asked else "",
-                claim=claim,
-                instead=_beside(comparison, asked),
-            )
-
-
-def _asks_otherwise(comparison: RunComparison, step: ComparedStep) -> bool:
-    """Tell whether the step's own values are foreign, which explains that of what came back."""
-    return any(
-        comparison.foreignness(claim) > _CONSENSUS
-        for claim, _ in value_claims(step)
-        if claim not in comparison.run.known_before[step.index]
-    )
-
-
-def _strongest_received(comparison: RunComparison, step: ComparedStep) -> tuple[Claim, str, float] | None:
-    before = comparison.run.known_before[step.index]
-    weighed = [
-        (claim, words, claim_weight(claim) * comparison.foreignness(claim) * comparison.nearness)
-        for claim, words in step.received.items()
-        if claim not in before and claim.kind in _VALUES
-    ]
-    best = max(weighed, key=lambda one: one[2], default=None)
-    return best if best is not None and best[2] >= _LEAST else None
-
-
-def missing_values(comparison: RunComparison) -> Iterator[Mark]:
-    """Values that most passing runs say and this run never does, charged to the place where they should stand."""
-    run = comparison.run
-    if not run.acts:
-        return
-    place = lru_cache(maxsize=None)(lambda position, column: comparison.pairings[position].place_of(column))
-    for claim, said in _consensus(comparison).items():
-        share = sum(comparison.weights[position] for position, _, _ in said)
-        if share < _CONSENSUS:
-            continue
-        position, column, words = max(said, key=lambda one: comparison.weights[one[0]])
-        yield Mark(
-            step=act_at(run, place(position, column)),
-            divergence=DivergenceKind.MISSING_CLAIM,
-            weight=claim_weight(claim) * share * comparison.nearness,
-            instead=Instead(run=position, step=column, value=words),
-        )
-
-
-def _consensus(comparison: RunComparison) -> dict[Claim, list[tuple[int, int, str]]]:
-    """For each value that the run lacks, which of the passing runs say it first, in which step and words."""
-    said: dict[Claim, list[tuple[int, int, str]]] = {}
-    for position, pairing in enumerate(comparison.pairings):
-        for column in pairing.other.acts:
-            before = pairing.other.known_before[column]
-            for claim, words in value_claims(pairing.other.steps[column]):
-                if claim.kind in _VALUES and claim not in comparison.run.known and claim not in before:
-                    found = said.setdefault(claim, [])
-                    if not found or found[-1][0] != position:
-                        found.append((position, column, words))
-    return said
-
-
 def act_at(run: RunView, place: int) -> int:
     """The step that a difference in ``place`` is charged to: the act there or the next one, else the last one."""
     return next((index for index in run.acts if index >= place), run.acts[-1])
@@ -201,8 +109,8 @@ _UNFIT = 6.0
 """Weights below it are not worth a mark."""
 _MARKED = 6
 """Values of one step that get a mark at most; the rest of a list that is out of place would add next to nothing."""
-_DERIVED, _SHORT = 0.5, 0.7
-"""Factors for a number that the step computes from others of it, and for one of two digits."""
+_DERIVED = 0.5
+"""Factor for a number that the step computes from others of it."""
 _COUNTED, _FACTORS = 40, range(2, 10)
 """How many numbers of a step are tried as terms, and by what they are multiplied."""
 _EXACT = 0.005
@@ -265,9 +173,8 @@ def _misfits(
         misfit = -fit(one, runs)
         if misfit <= 0:
             continue
-        if one.kind is TokenKind.NUMBER:
-            misfit *= _SHORT if len(one.form) == 2 else 1.0
-            misfit *= _DERIVED if _is_derived(float(one.form), numbers) else 1.0
+        if one.kind is TokenKind.NUMBER and _is_derived(float(one.form), numbers):
+            misfit *= _DERIVED
         key = (one.kind.value, one.form)
         if key not in found or found[key][1] < misfit:
             found[key] = (one, misfit)
@@ -437,17 +344,3 @@ def unlike_content(comparison: RunComparison) -> Iterator[Mark]:
         unlike = trust * (1.0 - max(found, default=1.0))
         if unlike > _LEAST_UNLIKE:
             yield Mark(step=index, divergence=DivergenceKind.CONTENT, weight=unlike)
-
-
-def path_breaks(comparison: RunComparison) -> Iterator[Mark]:
-    """How much less like the passing runs the run is from each step on than before it (a scan for a change point)."""
-    run, steps = comparison.run, len(comparison.run.steps)
-    if steps < 2:
-        return
-    quality = np.average([one.quality for one in comparison.pairings], axis=0, weights=comparison.weights)
-    for index in run.acts:
-        before = float(quality[:index].mean()) if index else comparison.agreement
-        drop = before - float(quality[index:].mean())
-        size = (index + 1) * (steps - index) / (steps + 1) ** 2 * 4  # small samples at either end say little
-        if drop > 0:
-            yield Mark(step=index, divergence=DivergenceKind.PATH, weight=drop * size**0.5)
