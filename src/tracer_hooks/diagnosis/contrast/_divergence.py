@@ -12,8 +12,12 @@ from tracer_hooks._lazy import cached_property
 from tracer_hooks.diagnosis._reading._roles import fold
 from tracer_hooks.diagnosis._reading._run import RunReading
 from tracer_hooks.diagnosis._wording import grouped
-from tracer_hooks.diagnosis.contrast._comparison import VALUES, DivergenceKind, Instead, Mark, RunComparison
+from tracer_hooks.diagnosis.contrast._comparison import RunComparison
 from tracer_hooks.diagnosis.contrast._marks import (
+    VALUES,
+    DivergenceKind,
+    Instead,
+    Mark,
     changed_acts,
     extra_steps,
     foreign_values,
@@ -22,7 +26,7 @@ from tracer_hooks.diagnosis.contrast._marks import (
     unlike_content,
 )
 from tracer_hooks.diagnosis.contrast._run_view import Claim, ClaimKind, parts_of
-from tracer_hooks.diagnosis.contrast._spectrum import ElementKind, Spectrum
+from tracer_hooks.diagnosis.contrast._spectrum import Spectrum
 from tracer_hooks.schema import ErrorMode, Evidence, EvidenceKind, Step
 
 _RULES = (
@@ -94,7 +98,7 @@ class Divergences:
         """
         if self.spectrum is None:
             return tuple(sum(each.values()) for each in self.by_step)
-        trust = spectrum_trust(self.spectrum)
+        trust = self.spectrum.trust
         return tuple(
             value + (1.0 - trust) * each.get(DivergenceKind.MISPLACED, 0.0) + _SPECTRUM * trust * extra
             for value, each, extra in zip(
@@ -122,7 +126,7 @@ class Divergences:
         """
         if self.spectrum is None:
             return self._path_strengths
-        share, extra = _SPECTRUM_OVERALL * spectrum_trust(self.spectrum), self.spectrum.by_step.tolist()
+        share, extra = _SPECTRUM_OVERALL * self.spectrum.trust, self.spectrum.by_step.tolist()
         return tuple(value + share * more for value, more in zip(self._path_strengths, extra, strict=True))
 
     @property
@@ -159,15 +163,6 @@ def _together(weights: list[float]) -> float:
     clearest = max(weights)
     further = min(_FURTHER_COUNTED, sum(weights) - clearest)
     return (min(_CLEAR, clearest) + _FURTHER * further) / (_CLEAR + _FURTHER * _FURTHER_COUNTED)
-
-
-def spectrum_trust(spectrum: Spectrum) -> float:
-    """How far a spectrum is to be trusted, in [0, 1): it needs other failing runs, and passing ones.
-
-    With the judged run as the only failing one it says the same as the comparison of values, so nothing is added.
-    """
-    failing, passing = len(spectrum.failing), len(spectrum.passing)
-    return failing / (failing + 1) * passing / (passing + 1)
 
 
 _TOLD = {
@@ -258,7 +253,7 @@ def agent_scores(divergences: Divergences) -> dict[str, float]:
         unlike = fmean(divergences.by_step[index].get(DivergenceKind.CONTENT, 0.0) for index in own)
         scores[name] = _AGENT_BASE + _CLEAREST * max(strengths) + fmean(strengths) + _UNLIKE * unlike
         if spectrum is not None:
-            scores[name] += spectrum_trust(spectrum) * spectrum.by_agent.get(fold(name), 0.0)
+            scores[name] += spectrum.trust * spectrum.by_agent.get(fold(name), 0.0)
     return scores
 
 
@@ -317,7 +312,7 @@ def _reasons(divergences: Divergences, step: int, trace: RunReading) -> Iterator
         kind: EvidenceKind = "value" if mark.divergence in VALUES and quote else "sign"
         yield Evidence(step=step, quote=quote or "", why=_why(divergences.comparison, mark), kind=kind)
     if divergences.spectrum is not None:
-        reason = _spectrum_reason(divergences.spectrum, step)
+        reason = divergences.spectrum.reason(step)
         if reason:
             yield Evidence(step=step, why=reason)
 
@@ -361,18 +356,6 @@ def _did(step: Step, instead: Instead) -> str:
     if step.recipient:
         return f"hands over to {step.recipient!r}"
     return f"writes {shorten(step.content)!r}" if step.content.strip() else "acts"
-
-
-def _spectrum_reason(spectrum: Spectrum, step: int) -> str | None:
-    element = spectrum.top(step)
-    if element is None:
-        return None
-    failing, passing = spectrum.runs_with(element)
-    what = {ElementKind.AGENT: "agent", ElementKind.ACT: "kind of act", ElementKind.CLAIM: "value or sentence"}
-    return (
-        f"This {what[element.kind]} stands in {failing} of {1 + len(spectrum.failing)} failing runs of the task "
-        f"and in {passing} of {len(spectrum.passing)} passing ones."
-    )
 
 
 def shorten(text: str) -> str:

@@ -4,22 +4,87 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
 
 from tracer_hooks.diagnosis._reading._roles import is_checker
 from tracer_hooks.diagnosis._reading._run import says_something
-from tracer_hooks.diagnosis.contrast._comparison import SAME_TASK, DivergenceKind, Instead, Mark, RunComparison
-from tracer_hooks.diagnosis.contrast._occurrences import Occurrence, Sightings, TokenKind, customary, fit
-from tracer_hooks.diagnosis.contrast._pairing import Pairing, cosine_of_words
+from tracer_hooks.diagnosis.contrast._comparison import SAME_TASK, Pairing, RunComparison, cosine_of_words
 from tracer_hooks.diagnosis.contrast._run_view import (
     Claim,
     ClaimKind,
     ComparedStep,
+    Occurrence,
     RunView,
+    Sightings,
+    TokenKind,
     claim_weight,
+    customary,
+    fit,
     is_rewording,
     parts_of,
     value_claims,
 )
+
+
+class DivergenceKind(Enum):
+    """How a step differs from what the passing runs did."""
+
+    CLAIM = "claim"
+    """It says a value that no passing run has."""
+    ARGUMENT = "argument"
+    """It calls a tool with a value that no passing run used."""
+    MISPLACED = "misplaced"
+    """It has a value in a place where the passing runs have another one."""
+    ACT = "act"
+    """It does something else than the passing runs did in this place: another tool, another hand-off."""
+    AGENT = "agent"
+    """Another agent acts in this place."""
+    EXTRA = "extra"
+    """The passing runs have no such step."""
+    REPEAT = "repeat"
+    """The passing runs have no such step, and it does again what was done."""
+    MISSING = "missing"
+    """The passing runs did something before or in place of it."""
+    MISSING_CHECK = "missing check"
+    """The passing runs made a check before or in place of it."""
+    EARLY_END = "early end"
+    """The passing runs went on after it."""
+    CONTENT = "content"
+    """Its words are unlike those of the steps that it corresponds to."""
+
+
+VALUES = (DivergenceKind.CLAIM, DivergenceKind.ARGUMENT)
+"""What a step says and what it passes to a tool: one kind of difference when it is weighed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Instead:
+    """What a passing run did in the place of a step."""
+
+    run: int
+    """Which of the compared runs, as a position."""
+    step: int
+    """Its step."""
+    value: str = ""
+    """The words that count, when there are any."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """One difference, charged to one step."""
+
+    step: int
+    divergence: DivergenceKind
+    weight: float
+    """How much it counts, at least 0; about 1 for a clear difference from every passing run."""
+    words: str = ""
+    """The words of the step that differ."""
+    claim: Claim | None = None
+    """The claim that they make."""
+    instead: Instead | None = None
+    """What a passing run did instead."""
+
 
 _LEAST = 0.05
 """Weights below it are not worth a mark."""
