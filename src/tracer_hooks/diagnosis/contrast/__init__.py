@@ -8,9 +8,8 @@ from tracer_hooks.diagnosis.contrast._attributor import (
     RunSource,
 )
 from tracer_hooks.diagnosis.contrast._comparison import Alignment, align
-from tracer_hooks.diagnosis.contrast._divergence import Divergences
+from tracer_hooks.diagnosis.contrast._divergence import Divergences, Formula, suspiciousness
 from tracer_hooks.diagnosis.contrast._marks import DivergenceKind, Mark
-from tracer_hooks.diagnosis.contrast._spectrum import Formula, suspiciousness
 
 __all__ = [
     "NO_COMPARISON",

@@ -322,6 +322,23 @@ class RunComparison:
         """How near the others' tasks are on the whole, in [0, 1]."""
         return sum(weight * near for weight, near in zip(self.weights, self.closeness, strict=True))
 
+    @cached_property
+    def nearest_first(self) -> tuple[int, ...]:
+        """The positions of the others, the nearest first."""
+        return tuple(sorted(range(len(self.pairings)), key=lambda position: -self.weights[position]))
+
+    @cached_property
+    def path_trust(self) -> float:
+        """How much a difference in the path means, in [0, 1]: more when the passing runs themselves are alike."""
+        return self.agreement * (0.5 + 0.5 * self.nearness)
+
+    def partners_of(self, index: int) -> Iterator[tuple[int, int]]:
+        """The steps beside a step of the run, each with the position of its run, the nearest run first."""
+        for position in self.nearest_first:
+            partner = self.pairings[position].partners[index]
+            if partner >= 0:
+                yield position, partner
+
     def share(self, holds: Callable[[Pairing], bool]) -> float:
         """The weighted share of the others for which something holds."""
         return sum(weight for weight, one in zip(self.weights, self.pairings, strict=True) if holds(one))

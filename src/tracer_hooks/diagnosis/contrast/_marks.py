@@ -23,7 +23,6 @@ from tracer_hooks.diagnosis.contrast._run_view import (
     fit,
     is_rewording,
     parts_of,
-    value_claims,
 )
 
 
@@ -103,7 +102,7 @@ def foreign_values(comparison: RunComparison) -> Iterator[Mark]:
     run = comparison.run
     for index in run.acts:
         best: dict[str, Mark] = {}
-        for claim, words in value_claims(run.steps[index]):
+        for claim, words in run.steps[index].made.items():
             if claim in run.known_before[index]:
                 continue
             mark = _foreign_mark(comparison, index, claim, words)
@@ -128,7 +127,7 @@ def _foreign_mark(comparison: RunComparison, index: int, claim: Claim, words: st
         weight=weight,
         words=words,
         claim=claim,
-        instead=instead or _beside(comparison, index),
+        instead=instead or next((Instead(run=run, step=step) for run, step in comparison.partners_of(index)), None),
     )
 
 
@@ -141,26 +140,11 @@ def _argument_factor(run: RunView, index: int, claim: Claim) -> float:
 
 def _counterpart(comparison: RunComparison, index: int, claim: Claim) -> Instead | None:
     """The value that the nearest passing run has in this place, and that this run never has."""
-    ranked = sorted(range(len(comparison.pairings)), key=lambda one: -comparison.weights[one])
-    for position in ranked:
-        pairing = comparison.pairings[position]
-        partner = pairing.partners[index]
-        if partner < 0:
-            continue
-        for other, words in value_claims(pairing.other.steps[partner]):
+    for position, partner in comparison.partners_of(index):
+        for other, words in comparison.pairings[position].other.steps[partner].made.items():
             same_place = other.kind is claim.kind and other.slot == claim.slot
             if same_place and other not in comparison.run.known and claim_weight(other) >= claim_weight(claim) / 2:
                 return Instead(run=position, step=partner, value=words)
-    return None
-
-
-def _beside(comparison: RunComparison, index: int) -> Instead | None:
-    """The step that stands beside this one in the nearest passing run that has one."""
-    ranked = sorted(range(len(comparison.pairings)), key=lambda one: -comparison.weights[one])
-    for position in ranked:
-        partner = comparison.pairings[position].partners[index]
-        if partner >= 0:
-            return Instead(run=position, step=partner)
     return None
 
 
@@ -171,7 +155,6 @@ def act_at(run: RunView, place: int) -> int:
 
 _UNFIT = 6.0
 """A misfit of this size weighs 1."""
-"""Weights below it are not worth a mark."""
 _MARKED = 6
 """Values of one step that get a mark at most; the rest of a list that is out of place would add next to nothing."""
 _DERIVED = 0.5
@@ -200,39 +183,25 @@ def misplaced_values(comparison: RunComparison) -> Iterator[Mark]:
             misfits = _misfits(values.own, [*passing, so_far])
             news = [(misfit - worst.get(key, 0.0), one) for key, (one, misfit) in misfits.items()]
             for more, one in sorted(news, key=lambda found: -found[0])[:_MARKED]:
-                mark = _mark(comparison, index, one, more / _UNFIT, passing) if more / _UNFIT >= _LEAST else None
-                if mark is not None:
-                    yield mark
+                usual = customary(one, passing) if more / _UNFIT >= _LEAST else None
+                if usual is not None:
+                    yield Mark(
+                        step=index,
+                        divergence=DivergenceKind.MISPLACED,
+                        weight=more / _UNFIT,
+                        words=one.words,
+                        instead=_where(comparison, one, usual),
+                    )
             worst |= {key: max(misfit, worst.get(key, 0.0)) for key, (_, misfit) in misfits.items()}
         so_far.add(values.own)
-
-
-def _mark(
-    comparison: RunComparison, index: int, one: Occurrence, weight: float, passing: Sequence[Sightings]
-) -> Mark | None:
-    if _is_said_there(comparison, one):
-        return None
-    usual = customary(one, passing)
-    if usual is None:
-        return None
-    instead = _where(comparison, one, usual)
-    return Mark(step=index, divergence=DivergenceKind.MISPLACED, weight=weight, words=one.words, instead=instead)
-
-
-def _is_said_there(comparison: RunComparison, one: Occurrence) -> bool:
-    """Tell whether a passing run has this very value among the same words."""
-    return any(
-        one.around <= place.around
-        for pairing in comparison.pairings
-        for _, place in pairing.other.own_places.get((one.kind, one.form), ())
-    )
 
 
 def _misfits(
     own: tuple[Occurrence, ...], runs: Sequence[Sightings]
 ) -> Mapping[tuple[str, str], tuple[Occurrence, float]]:
     """For each value of a step the place that it fits least, with how little it fits there."""
-    numbers = _numbers(own)
+    forms = dict.fromkeys(one.form for one in own if one.kind is TokenKind.NUMBER)
+    numbers = [float(form) for form in forms][:_COUNTED]
     found: dict[tuple[str, str], tuple[Occurrence, float]] = {}
     for one in own:
         misfit = -fit(one, runs)
@@ -246,12 +215,7 @@ def _misfits(
     return found
 
 
-def _numbers(own: tuple[Occurrence, ...]) -> tuple[float, ...]:
-    forms = dict.fromkeys(one.form for one in own if one.kind is TokenKind.NUMBER)
-    return tuple(float(form) for form in forms)[:_COUNTED]
-
-
-def _is_derived(value: float, numbers: tuple[float, ...]) -> bool:
+def _is_derived(value: float, numbers: Sequence[float]) -> bool:
     """Tell whether a number is the sum, the difference or a small multiple of others in its step."""
     others = [number for number in numbers if number != value]
     there = {round(number, 2) for number in others}
@@ -264,24 +228,13 @@ def _is_derived(value: float, numbers: tuple[float, ...]) -> bool:
 
 
 def _where(comparison: RunComparison, one: Occurrence, usual: str) -> Instead | None:
-    """Where the nearest passing run that has the usual value there has it."""
-    ranked = sorted(range(len(comparison.pairings)), key=lambda position: -comparison.weights[position])
-    for position in ranked:
-        found = _nearest_place(comparison.pairings[position].other, one, usual)
-        if found is not None:
-            return Instead(run=position, step=found[0], value=found[1])
+    """Where the nearest passing run with the usual value in a like place has it: in the place most like this one."""
+    for position in comparison.nearest_first:
+        places = comparison.pairings[position].other.own_places.get((one.kind, usual), ())
+        step, found = max(places, key=lambda place: len(place[1].around & one.around), default=(0, None))
+        if found is not None and found.around & one.around:
+            return Instead(run=position, step=step, value=found.words)
     return None
-
-
-def _nearest_place(run: RunView, one: Occurrence, usual: str) -> tuple[int, str] | None:
-    """Where the run has the value in the place most like this one."""
-    places = run.own_places.get((one.kind, usual), ())
-    shared = [len(other.around & one.around) for _, other in places]
-    most = max(shared, default=0)
-    if not most:
-        return None
-    index, other = places[shared.index(most)]
-    return index, other.words
 
 
 _MAJORITY = 0.5
@@ -294,11 +247,6 @@ _REPEATED_FROM = 0.9
 """Similarity of the words from which a step is a repetition of an earlier one."""
 
 
-def path_trust(comparison: RunComparison) -> float:
-    """How much a difference in the path means, in [0, 1]: more when the passing runs themselves are alike."""
-    return comparison.agreement * (0.5 + 0.5 * comparison.nearness)
-
-
 def extra_steps(comparison: RunComparison) -> Iterator[Mark]:
     """Acts that most of the passing runs do not have, in this place or any other."""
     run = comparison.run
@@ -308,11 +256,11 @@ def extra_steps(comparison: RunComparison) -> Iterator[Mark]:
         if share <= _MAJORITY or step.is_empty:
             continue
         rarity = max(_rarity(step, run, one.other) for one in comparison.pairings)
-        repeats = _repeated(run, index)
+        repeats = _repeats(run, index)
         yield Mark(
             step=index,
-            divergence=DivergenceKind.EXTRA if repeats is None else DivergenceKind.REPEAT,
-            weight=share * share * (rarity if repeats is None else _NEW_ACT) * path_trust(comparison),
+            divergence=DivergenceKind.REPEAT if repeats else DivergenceKind.EXTRA,
+            weight=share * share * (_NEW_ACT if repeats else rarity) * comparison.path_trust,
         )
 
 
@@ -324,14 +272,13 @@ def _rarity(step: ComparedStep, here: RunView, there: RunView) -> float:
     return _MORE_OFTEN if count < here.act_counts[step.act] else _SAME_OFTEN
 
 
-def _repeated(run: RunView, index: int) -> int | None:
-    """The earlier step that this one repeats."""
+def _repeats(run: RunView, index: int) -> bool:
+    """Tell whether an earlier step did the same."""
     step = run.steps[index]
-    for earlier in run.steps[:index]:
-        same_act = earlier.act == step.act and bool(step.terms)
-        if same_act and cosine_of_words(step.terms, earlier.terms) >= _REPEATED_FROM:
-            return earlier.index
-    return None
+    return bool(step.terms) and any(
+        earlier.act == step.act and cosine_of_words(step.terms, earlier.terms) >= _REPEATED_FROM
+        for earlier in run.steps[:index]
+    )
 
 
 def changed_acts(comparison: RunComparison) -> Iterator[Mark]:
@@ -339,33 +286,26 @@ def changed_acts(comparison: RunComparison) -> Iterator[Mark]:
     run = comparison.run
     for index in run.acts:
         step = run.steps[index]
-        others = [_partner(one, index) for one in comparison.pairings]
-        weighed = list(zip(others, comparison.weights, strict=True))
-        agent = sum(share for other, share in weighed if other is not None and other.act.agent != step.act.agent)
-        act = sum(share for other, share in weighed if other is not None and _does_otherwise(step, other))
+        agent = act = 0.0
+        instead: Instead | None = None
+        for position, partner in comparison.partners_of(index):
+            other = comparison.pairings[position].other.steps[partner]
+            if other.act == step.act:
+                continue
+            instead = instead or Instead(run=position, step=partner)
+            if other.act.agent != step.act.agent:
+                agent += comparison.weights[position]
+            else:
+                act += comparison.weights[position]
         if max(agent, act) <= _MAJORITY:
             continue
         rarity = max(_rarity(step, run, one.other) for one in comparison.pairings)
-        position = max(
-            (k for k, other in enumerate(others) if other is not None and other.act != step.act),
-            key=lambda k: comparison.weights[k],
-        )
-        beside = others[position]
         yield Mark(
             step=index,
             divergence=DivergenceKind.AGENT if agent > _MAJORITY else DivergenceKind.ACT,
-            weight=max(agent, act) ** 2 * rarity * path_trust(comparison),
-            instead=Instead(run=position, step=beside.index) if beside is not None else None,
+            weight=max(agent, act) ** 2 * rarity * comparison.path_trust,
+            instead=instead,
         )
-
-
-def _does_otherwise(step: ComparedStep, other: ComparedStep) -> bool:
-    return other.act.agent == step.act.agent and (other.act.kind, other.act.target) != (step.act.kind, step.act.target)
-
-
-def _partner(pairing: Pairing, index: int) -> ComparedStep | None:
-    column = pairing.partners[index]
-    return pairing.other.steps[column] if column >= 0 else None
 
 
 def missing_steps(comparison: RunComparison) -> Iterator[Mark]:
@@ -376,15 +316,16 @@ def missing_steps(comparison: RunComparison) -> Iterator[Mark]:
     instead: dict[tuple[int, DivergenceKind], Instead] = {}
     for position, pairing in enumerate(comparison.pairings):
         for column in pairing.missing:
-            if _is_sign_off(pairing.other, column):
-                continue
+            step = pairing.other.trajectory.steps[column]
+            if not (says_something(step.content) or step.tool_calls or step.recipient):
+                continue  # it only signs off
             place = pairing.place_of(column)
             key = (act_at(comparison.run, place), _what_is_missing(pairing, column, place))
             rarity = _rarity(pairing.other.steps[column], pairing.other, comparison.run)
-            weights[key] += comparison.weights[position] * rarity * path_trust(comparison)
+            weights[key] += comparison.weights[position] * rarity * comparison.path_trust
             instead.setdefault(key, Instead(run=position, step=column))
-    for (step, divergence), weight in weights.items():
-        yield Mark(step=step, divergence=divergence, weight=weight, instead=instead[step, divergence])
+    for key, weight in weights.items():
+        yield Mark(step=key[0], divergence=key[1], weight=weight, instead=instead[key])
 
 
 def _what_is_missing(pairing: Pairing, column: int, place: int) -> DivergenceKind:
@@ -394,18 +335,12 @@ def _what_is_missing(pairing: Pairing, column: int, place: int) -> DivergenceKin
     return DivergenceKind.EARLY_END if place > pairing.run.acts[-1] else DivergenceKind.MISSING
 
 
-def _is_sign_off(run: RunView, column: int) -> bool:
-    step = run.trajectory.steps[column]
-    return not (says_something(step.content) or step.tool_calls or step.recipient)
-
-
 def unlike_content(comparison: RunComparison) -> Iterator[Mark]:
     """Steps whose words no step that corresponds to them comes near; one passing run that says the same is enough."""
     trust = comparison.agreement * comparison.nearness
     for index in comparison.run.acts:
-        found = [
-            float(one.content[index, one.partners[index]]) for one in comparison.pairings if one.partners[index] >= 0
-        ]
+        partners = comparison.partners_of(index)
+        found = [float(comparison.pairings[run].content[index, partner]) for run, partner in partners]
         unlike = trust * (1.0 - max(found, default=1.0))
         if unlike > _LEAST_UNLIKE:
             yield Mark(step=index, divergence=DivergenceKind.CONTENT, weight=unlike)

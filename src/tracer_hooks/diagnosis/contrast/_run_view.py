@@ -113,10 +113,8 @@ _READERS: Mapping[str, Callable[[str], tuple[TokenKind, str]]] = {
 
 _DIGITS = re.compile(r"\d+")
 _NAME = re.compile(r"(?<=[^\W\d_][ ,])(?:[A-Z][a-z]{2,}(?: [A-Z][a-z]{2,})+)")
-_SENTENCE = re.compile(r"[^.!?\n]+")
 _COUNTED = re.compile(r"(\d+)[^\W\d_]{0,2}")
 _WORD = re.compile(r"[^\W_]+")
-_MIN_SENTENCE_WORDS, _MAX_SENTENCE_WORDS, _MAX_SENTENCES = 5, 40, 12
 
 
 class ClaimKind(StrEnum):
@@ -129,7 +127,6 @@ class ClaimKind(StrEnum):
     """Several capitalised words inside a sentence."""
     ARGUMENT = "argument"
     """The value of one argument of one tool."""
-    SENTENCE = "sentence"
 
 
 class Claim(NamedTuple):
@@ -150,8 +147,8 @@ class TextReading(NamedTuple):
     """The claims, each with the words in which the text makes it first."""
 
 
-def read_text(text: str, *, sentences: bool = False) -> TextReading:
-    """Take a text apart, which the caller has cut to a length that it can afford; sentences are claims on request."""
+def read_text(text: str) -> TextReading:
+    """Take a text apart, which the caller has cut to a length that it can afford."""
     words: dict[str, int] = {}
     claims: dict[Claim, str] = {}
     for token, count in Counter(_tokens(text)).items():
@@ -160,8 +157,6 @@ def read_text(text: str, *, sentences: bool = False) -> TextReading:
             claims.setdefault(claim, token.words)
     for match in _NAME.finditer(text):
         claims.setdefault(Claim(ClaimKind.NAME, match.group().casefold()), match.group())
-    if sentences:
-        claims.update(islice(_sentences(text), _MAX_SENTENCES))
     return TextReading(words, claims)
 
 
@@ -175,13 +170,6 @@ def _claims_of(token: TypedToken) -> tuple[Claim, ...]:
         return (Claim(ClaimKind.NUMBER, token.form),)
     is_short_code = 3 <= len(token.words) <= 5 and token.words.isascii() and token.words.isupper()
     return (Claim(ClaimKind.CODE, token.form),) if is_short_code else ()
-
-
-def _sentences(text: str) -> Iterator[tuple[Claim, str]]:
-    for match in _SENTENCE.finditer(text):
-        words = _WORD.findall(match.group())
-        if _MIN_SENTENCE_WORDS <= len(words) <= _MAX_SENTENCE_WORDS:
-            yield Claim(ClaimKind.SENTENCE, " ".join(words).casefold()), match.group().strip()
 
 
 def argument_claims(tool: str, arguments: object, room: int = 60) -> Iterator[tuple[Claim, str]]:
@@ -256,8 +244,8 @@ class Occurrence(NamedTuple):
     form: str
     words: str
     around: frozenset[str]
-    """What is around it: ``w:`` words, ``l:``, ``ll:``, ``r:`` and ``rr:`` the one or two beside it, ``v:`` other
-    values, ``k:`` the key that it stands under, ``t:`` the tool that it is passed to."""
+    """What is around it: ``w:`` words, ``v:`` other values, ``k:`` the key that it stands under, ``t:`` the tool that
+    it is passed to."""
 
 
 def _passed(tool: str, arguments: object) -> Iterator[Occurrence]:
@@ -301,14 +289,7 @@ def _in_line(tokens: Sequence[TypedToken]) -> Iterator[Occurrence]:
 def _words_around(tokens: Sequence[TypedToken], place: int) -> set[str]:
     before = [one.form for one in tokens[max(0, place - _WORD_REACH) : place] if one.kind is TokenKind.WORD]
     after = [one.form for one in tokens[place + 1 : place + 1 + _WORD_REACH] if one.kind is TokenKind.WORD]
-    before, after = before[-_NEAR_WORDS:], after[:_NEAR_WORDS]
-    around = {f"w:{word}" for word in (*before, *after)}
-    around |= {f"l:{word}" for word in before[-1:]} | {f"r:{word}" for word in after[:1]}
-    if len(before) > 1:
-        around.add(f"ll:{before[-2]} {before[-1]}")
-    if len(after) > 1:
-        around.add(f"rr:{after[0]} {after[1]}")
-    return around
+    return {f"w:{word}" for word in (*before[-_NEAR_WORDS:], *after[:_NEAR_WORDS])}
 
 
 def _in_json(data: object, key: str, beside: tuple[str, ...], depth: int = 0) -> Iterator[Occurrence]:
@@ -572,7 +553,7 @@ def _compared(reading: RunReading, step: Step, limit: int) -> ComparedStep:
     own = [step.content, *(" \n".join(surface for _, surface in values) for values in passed)]
     outside = [passage.raw for passage in reading.passages(step.index, "error", "result", "tool error")]
     share = max(_LEAST_OF_TEXT, limit // max(1, sum(map(bool, own)) + len(outside)))
-    said = read_text("\n".join(_clip(text, share) for text in own if text), sentences=is_own)
+    said = read_text("\n".join(_clip(text, share) for text in own if text))
     heard = read_text("\n".join(_clip(text, share) for text in outside))
     made = {**(said.claims if is_own else {}), **{claim: surface for values in passed for claim, surface in values}}
     received = {**({} if is_own else said.claims), **heard.claims}
@@ -605,8 +586,3 @@ def _step_values(step: Step, role: Role, most: int, limit: int) -> StepValues:
         for one in occurrences_in(text, limit=limit, beside=_marks(_scalars(call.arguments)))
     )
     return StepValues(tuple(own[:most]), tuple(islice(outside, most)))
-
-
-def value_claims(step: ComparedStep) -> Iterator[tuple[Claim, str]]:
-    """What a step brings forward, sentences left aside: they differ from run to run without meaning anything."""
-    return ((claim, words) for claim, words in step.made.items() if claim.kind is not ClaimKind.SENTENCE)
