@@ -6,7 +6,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from enum import Enum, StrEnum
+from enum import StrEnum
 from statistics import fmean
 from typing import TypeAlias
 
@@ -64,21 +64,12 @@ def _ratio(above: Vector, below: Vector) -> Vector:
     return result
 
 
-class ElementKind(Enum):
-    """What a spectrum counts."""
-
-    AGENT = "agent"
-    ACT = "act"
-    """An agent's act of one kind with one target: a tool, or another agent."""
-    CLAIM = "claim"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Element:
     """Something of the run to be judged that other runs contain or lack."""
 
-    kind: ElementKind
     key: str | Act | Claim
+    """An agent, an agent's act of one kind with one target (a tool, or another agent), or a claim."""
     owner: str
     """The agent whose element it is, in the form in which names are compared."""
     step: int
@@ -144,7 +135,7 @@ class Spectrum:
         """For each agent, under its name as compared, its own suspiciousness or that of the worst of its acts."""
         result: dict[str, float] = {}
         for element, value in zip(self.elements, self.suspicion, strict=True):
-            if element.kind is not ElementKind.CLAIM:
+            if not isinstance(element.key, Claim):
                 result[element.owner] = max(result.get(element.owner, 0.0), float(value))
         return result
 
@@ -163,11 +154,11 @@ class Spectrum:
         best = max(there, key=lambda place: self.suspicion[place] * self.elements[place].weight, default=None)
         if best is None:
             return None
-        what = {ElementKind.AGENT: "agent", ElementKind.ACT: "kind of act", ElementKind.CLAIM: "value"}
+        what = {Act: "kind of act", Claim: "value"}.get(type(self.elements[best].key), "agent")
         failing, passing = self.runs_with[best]
         return (
-            f"This {what[self.elements[best].kind]} stands in {failing} of {1 + len(self.failing)} failing runs of the "
-            f"task and in {passing} of {len(self.passing)} passing ones."
+            f"This {what} stands in {failing} of {1 + len(self.failing)} failing runs of the task and in {passing} of "
+            f"{len(self.passing)} passing ones."
         )
 
 
@@ -175,25 +166,15 @@ def _elements_of(run: RunView) -> Iterator[Element]:
     seen: set[object] = set()
     for index in run.acts:
         step, before = run.steps[index], run.known_before[index]
-        found: list[tuple[ElementKind, str | Act | Claim, float]] = [
-            (ElementKind.AGENT, step.act.agent, _AGENT_WEIGHT),
-            (ElementKind.ACT, step.act, _ACT_WEIGHT),
-        ]
-        found += [(ElementKind.CLAIM, claim, claim_weight(claim)) for claim in step.made if claim not in before]
-        for kind, key, weight in found:
+        found: list[tuple[str | Act | Claim, float]] = [(step.act.agent, _AGENT_WEIGHT), (step.act, _ACT_WEIGHT)]
+        found += [(claim, claim_weight(claim)) for claim in step.made if claim not in before]
+        for key, weight in found:
             if key not in seen:
                 seen.add(key)
-                yield Element(kind=kind, key=key, owner=step.act.agent, step=index, weight=weight)
+                yield Element(key=key, owner=step.act.agent, step=index, weight=weight)
 
 
-_RULES = (
-    foreign_values,
-    misplaced_values,
-    extra_steps,
-    changed_acts,
-    missing_steps,
-    unlike_content,
-)
+_RULES = (foreign_values, misplaced_values, extra_steps, changed_acts, missing_steps, unlike_content)
 _MOST: Mapping[DivergenceKind, float] = {
     DivergenceKind.CLAIM: 1.5,
     DivergenceKind.ARGUMENT: 1.5,
@@ -253,21 +234,8 @@ class Divergences:
         The sum over the kinds of difference, each saturating, and what the spectrum adds. As far as the spectrum is to
         be trusted it stands for the values out of place: other failing runs show better which of them matter.
         """
-        if self.spectrum is None:
-            return tuple(sum(each.values()) for each in self.by_step)
-        trust = self.spectrum.trust
-        return tuple(
-            value + (1.0 - trust) * each.get(DivergenceKind.MISPLACED, 0.0) + _SPECTRUM * trust * extra
-            for value, each, extra in zip(
-                self._path_strengths, self.by_step, self.spectrum.by_step.tolist(), strict=True
-            )
-        )
-
-    @cached_property
-    def _path_strengths(self) -> tuple[float, ...]:
-        """The strengths without values out of place and without the spectrum."""
-        misplaced = (each.get(DivergenceKind.MISPLACED, 0.0) for each in self.by_step)
-        return tuple(sum(each.values()) - less for each, less in zip(self.by_step, misplaced, strict=True))
+        trust = 0.0 if self.spectrum is None else self.spectrum.trust
+        return self._summed(misplaced=1.0 - trust, spectrum=_SPECTRUM * trust)
 
     @property
     def strongest(self) -> float:
@@ -281,10 +249,17 @@ class Divergences:
         Values out of place are left out and the spectrum counts less: passing runs that take another way have such
         values too, and an agent that is wrong throughout shows it in other ways.
         """
-        if self.spectrum is None:
-            return self._path_strengths
-        share, extra = _SPECTRUM_OVERALL * self.spectrum.trust, self.spectrum.by_step.tolist()
-        return tuple(value + share * more for value, more in zip(self._path_strengths, extra, strict=True))
+        trust = 0.0 if self.spectrum is None else self.spectrum.trust
+        return self._summed(misplaced=0.0, spectrum=_SPECTRUM_OVERALL * trust)
+
+    def _summed(self, *, misplaced: float, spectrum: float) -> tuple[float, ...]:
+        """The sum over the kinds of difference, with values out of place and the spectrum by these shares."""
+        extra = [0.0] * len(self.by_step) if self.spectrum is None else self.spectrum.by_step.tolist()
+        return tuple(
+            sum(value * (misplaced if kind is DivergenceKind.MISPLACED else 1.0) for kind, value in each.items())
+            + spectrum * more
+            for each, more in zip(self.by_step, extra, strict=True)
+        )
 
     @property
     def alarm(self) -> float:

@@ -80,10 +80,6 @@ def _tokens(line: str) -> Iterator[TypedToken]:
         yield TypedToken(*_READERS[group](words), words)
 
 
-def _iso(words: str) -> tuple[TokenKind, str]:
-    return TokenKind.DATE, words[5:]
-
-
 def _day(words: str) -> tuple[TokenKind, str]:
     month, day = _MONTHS.index(words[:3].casefold()) + 1, int(words.split()[-1])
     return TokenKind.DATE, f"{month:02d}-{day:02d}"
@@ -103,7 +99,7 @@ def _number(words: str) -> tuple[TokenKind, str]:
 
 _READERS: Mapping[str, Callable[[str], tuple[TokenKind, str]]] = {
     "time": lambda words: (TokenKind.OTHER, words),
-    "iso": _iso,
+    "iso": lambda words: (TokenKind.DATE, words[5:]),
     "day": _day,
     "id": _id,
     "number": _number,
@@ -203,14 +199,9 @@ def is_rewording(claim: Claim, known: Set[Claim]) -> bool:
     """Tell whether a code only writes known numbers in another way: "13th", "19:00" of "19:00:00", "May 26/27"."""
     if claim.kind is not ClaimKind.CODE or _DIGITS.search(claim.value) is None:
         return False
-    return all(_is_known_part(part, known) for part in _WORD.findall(claim.value))
-
-
-def _is_known_part(part: str, known: Set[Claim]) -> bool:
-    if part.isalpha():
-        return True
-    match = _COUNTED.fullmatch(part)
-    return match is not None and Claim(ClaimKind.NUMBER, canonical(match[1])) in known
+    parts = [part for part in _WORD.findall(claim.value) if not part.isalpha()]
+    counted = [_COUNTED.fullmatch(part) for part in parts]
+    return all(match and Claim(ClaimKind.NUMBER, canonical(match[1])) in known for match in counted)
 
 
 def claim_weight(claim: Claim) -> float:
@@ -220,9 +211,7 @@ def claim_weight(claim: Claim) -> float:
         return 0.2 if digits < 2 else 0.6 if digits == 2 else 0.8
     if claim.kind is ClaimKind.CODE:
         return 1.0 if len(claim.value) > 3 and _DIGITS.search(claim.value) else 0.25
-    if claim.kind is ClaimKind.NAME:
-        return 0.4
-    return 1.0 if claim.kind is ClaimKind.ARGUMENT else 0.2
+    return 0.4 if claim.kind is ClaimKind.NAME else 1.0
 
 
 _NEAR_WORDS, _WORD_REACH, _VALUE_REACH = 4, 8, 12
@@ -232,7 +221,7 @@ _LEAF, _SHORT_LEAF = 200, 60
 """Characters of a JSON text that are looked at, and up to which it is a value rather than prose."""
 _BESIDE, _ABOVE, _LIST = 24, 12, 200
 """How many tokens beside a JSON value count, how many of those of the object around it, and items of a list."""
-MOST_TEXT = 100_000
+_MOST_TEXT = 100_000
 """Characters of a text that are read at most."""
 _MAX_DEPTH = 24
 
@@ -248,12 +237,7 @@ class Occurrence(NamedTuple):
     it is passed to."""
 
 
-def _passed(tool: str, arguments: object) -> Iterator[Occurrence]:
-    for one in _in_json(arguments, "", ()):
-        yield one._replace(around=one.around | {f"t:{tool}"})
-
-
-def occurrences_in(text: str, *, limit: int = MOST_TEXT, beside: Sequence[str] = ()) -> Iterator[Occurrence]:
+def occurrences_in(text: str, *, limit: int = _MOST_TEXT, beside: Sequence[str] = ()) -> Iterator[Occurrence]:
     """The values in a text, which may be JSON.
 
     Args:
@@ -261,16 +245,12 @@ def occurrences_in(text: str, *, limit: int = MOST_TEXT, beside: Sequence[str] =
         limit: Characters that are read; of a longer text, JSON or not, only the beginning.
         beside: What stands beside everything in it, when it is JSON.
     """
-    data = _parsed(text) if len(text) <= limit else None
+    data = parsed_json(text) if text[:1] in ("{", "[") and len(text) <= limit else None
     if data is not None:
         yield from _in_json(data, "", tuple(beside))
         return
     for line in text[:limit].splitlines():
         yield from _in_line(tokens_of(line[:_LINE]))
-
-
-def _parsed(text: str) -> object:
-    return parsed_json(text) if text[:1] in ("{", "[") else None
 
 
 def _in_line(tokens: Sequence[TypedToken]) -> Iterator[Occurrence]:
@@ -282,21 +262,17 @@ def _in_line(tokens: Sequence[TypedToken]) -> Iterator[Occurrence]:
             for other in places
             if abs(other - place) <= _VALUE_REACH and tokens[other].form != token.form
         }
-        around |= _words_around(tokens, place)
+        before = [one.form for one in tokens[max(0, place - _WORD_REACH) : place] if one.kind is TokenKind.WORD]
+        after = [one.form for one in tokens[place + 1 : place + 1 + _WORD_REACH] if one.kind is TokenKind.WORD]
+        around |= {f"w:{word}" for word in (*before[-_NEAR_WORDS:], *after[:_NEAR_WORDS])}
         yield Occurrence(token.kind, token.form, token.words, frozenset(around))
-
-
-def _words_around(tokens: Sequence[TypedToken], place: int) -> set[str]:
-    before = [one.form for one in tokens[max(0, place - _WORD_REACH) : place] if one.kind is TokenKind.WORD]
-    after = [one.form for one in tokens[place + 1 : place + 1 + _WORD_REACH] if one.kind is TokenKind.WORD]
-    return {f"w:{word}" for word in (*before[-_NEAR_WORDS:], *after[:_NEAR_WORDS])}
 
 
 def _in_json(data: object, key: str, beside: tuple[str, ...], depth: int = 0) -> Iterator[Occurrence]:
     if depth > _MAX_DEPTH:
         return
     if isinstance(data, dict):
-        own = _marks(_scalars(data))
+        own = _scalars(data)
         for name, inner in data.items():
             for token in tokens_of(str(name)[:_LEAF]):
                 if token.kind is TokenKind.ID:  # objects under ids: {"card_12": {...}}
@@ -320,14 +296,11 @@ def _in_leaf(text: str, key: str, beside: tuple[str, ...]) -> Iterator[Occurrenc
             yield Occurrence(token.kind, token.form, token.words, frozenset(place - {f"v:{token.form}"}))
 
 
-def _scalars(data: object) -> Iterator[object]:
-    if isinstance(data, Mapping):
-        yield from (value for value in data.values() if isinstance(value, (str, int, float)))
-
-
-def _marks(values: Iterable[object]) -> tuple[str, ...]:
-    """Scalars of an object as something that stands beside the others."""
-    tokens = (token for value in values if not isinstance(value, bool) for token in tokens_of(str(value)[:80]))
+def _scalars(data: object) -> tuple[str, ...]:
+    """The scalars of an object as something that stands beside its values."""
+    values = data.values() if isinstance(data, Mapping) else ()
+    scalars = (value for value in values if isinstance(value, (str, int, float)) and not isinstance(value, bool))
+    tokens = (token for value in scalars for token in tokens_of(str(value)[:80]))
     found = (f"{'v' if token.kind in VALUES else 'w'}:{token.form}" for token in tokens)
     return tuple(islice(found, _BESIDE))
 
@@ -496,7 +469,7 @@ class RunView:
         """For each step, the values in it and from outside, each with what is around it."""
         count = max(1, len(self.steps))
         most = max(_LEAST_VALUES, min(_MOST_VALUES, _RUN_VALUES // count))
-        limit = max(_LEAST, min(MOST_TEXT, _VALUES_BUDGET // count))
+        limit = max(_LEAST, min(_MOST_TEXT, _VALUES_BUDGET // count))
         pairs = zip(self.trajectory.steps, self.steps, strict=True)
         return tuple(_step_values(step, compared.role, most, limit) for step, compared in pairs)
 
@@ -555,8 +528,9 @@ def _compared(reading: RunReading, step: Step, limit: int) -> ComparedStep:
     share = max(_LEAST_OF_TEXT, limit // max(1, sum(map(bool, own)) + len(outside)))
     said = read_text("\n".join(_clip(text, share) for text in own if text))
     heard = read_text("\n".join(_clip(text, share) for text in outside))
-    made = {**(said.claims if is_own else {}), **{claim: surface for values in passed for claim, surface in values}}
-    received = {**({} if is_own else said.claims), **heard.claims}
+    arguments = {claim: surface for values in passed for claim, surface in values}
+    made = {**said.claims, **arguments} if is_own else arguments
+    received = heard.claims if is_own else {**said.claims, **heard.claims}
     terms = Counter(said.words)
     terms.update(heard.words)
     return ComparedStep(step.index, _act_of(step), role, terms, made, received)
@@ -574,15 +548,16 @@ def _clip(text: str, limit: int) -> str:
 
 def _step_values(step: Step, role: Role, most: int, limit: int) -> StepValues:
     """The values of a step: ``most`` of its own and as many from outside, in ``limit`` characters of each text."""
-    said = list(islice(occurrences_in(step.content, limit=limit), most))
+    own = list(islice(occurrences_in(step.content, limit=limit), most))
     if role is not Role.AGENT:
-        return StepValues((), tuple(said))
-    own = [*said, *(one for call in step.tool_calls for one in _passed(call.name, call.arguments))]
+        return StepValues((), tuple(own))
+    for call in step.tool_calls:
+        own += [one._replace(around=one.around | {f"t:{call.name}"}) for one in _in_json(call.arguments, "", ())]
     outside = (
         one
         for call in step.tool_calls
         for text in (call.result, call.error)
         if text
-        for one in occurrences_in(text, limit=limit, beside=_marks(_scalars(call.arguments)))
+        for one in occurrences_in(text, limit=limit, beside=_scalars(call.arguments))
     )
     return StepValues(tuple(own[:most]), tuple(islice(outside, most)))
