@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import TypeAlias
@@ -175,17 +175,11 @@ class Pairing:
     """Those steps of ``run`` whose partner stands elsewhere than the order of the steps would have it."""
 
     @cached_property
-    def quality(self) -> tuple[float, ...]:
-        """How alike each step of ``run`` and its partner are; 0 without a partner."""
-        return tuple(
-            float(self.similarity[row, column]) if column >= 0 else 0.0 for row, column in enumerate(self.partners)
-        )
-
-    @property
     def likeness(self) -> float:
         """How alike the runs are, in [0, 1]: the similarity of the pairs, as a share of all steps."""
+        alike = sum(float(self.similarity[row, column]) for row, column in enumerate(self.partners) if column >= 0)
         total = len(self.run.steps) + len(self.other.steps)
-        return 2.0 * sum(self.quality) / total if total else 1.0
+        return 2.0 * alike / total if total else 1.0
 
     @cached_property
     def missing(self) -> tuple[int, ...]:
@@ -208,25 +202,14 @@ class Pairing:
 
 
 def pair(run: RunView, other: RunView, rows: Rows, other_rows: Rows) -> Pairing:
-    """Align two runs.
-
-    Args:
-        run: The run whose steps are to be judged.
-        other: The run that it is compared with.
-        rows: The contents of ``run`` as :class:`TermVectors` over both gives them.
-        other_rows: Those of ``other``.
-    """
-    content = _content(run, other, (rows @ other_rows.T).astype(np.float64))
+    """Align two runs, whose contents are given as :class:`TermVectors` over both gives them."""
+    are_empty = [np.array([not step.terms for step in view.steps], dtype=bool) for view in (run, other)]
+    cosines = np.where(np.outer(*are_empty), 1.0, (rows @ other_rows.T).astype(np.float64))
+    content = np.clip(cosines, 0.0, 1.0)
     similarity = np.clip(_acts(run, other) + _CONTENT * content, 0.0, 1.0)
     aligned = list(align(similarity).partners)
     moved = _moved(run, other, similarity, aligned)
     return Pairing(run, other, similarity, content, tuple(aligned), moved)
-
-
-def _content(run: RunView, other: RunView, cosines: Matrix) -> Matrix:
-    empty = np.array([not step.terms for step in run.steps], dtype=bool)[:, None]
-    both_empty = empty & np.array([not step.terms for step in other.steps], dtype=bool)[None, :]
-    return np.clip(np.where(both_empty, 1.0, cosines), 0.0, 1.0)
 
 
 def _acts(run: RunView, other: RunView) -> Matrix:
@@ -261,16 +244,16 @@ def _moved(run: RunView, other: RunView, similarity: Matrix, partners: list[int]
     free = {column for column in range(len(other.steps)) if column not in beside or beside[column] in loose}
     moved: set[int] = set()
     for row, column in _most_alike(similarity, sorted(loose), sorted(free)):
-        if row not in loose or column not in free or not _same_part(run, other, row, column):
-            continue
-        if partners[row] == column:
+        one, another = run.steps[row], other.steps[column]
+        same_part = (one.act.agent, one.role is Role.PERSON) == (another.act.agent, another.role is Role.PERSON)
+        if row not in loose or column not in free or not same_part or partners[row] == column:
             continue
         left = beside.get(column)
         if left is not None and partners[left] == column:
             partners[left] = -1
         partners[row] = column
-        loose.discard(row)
-        free.discard(column)
+        loose.remove(row)
+        free.remove(column)
         moved.add(row)
     return frozenset(moved)
 
@@ -284,11 +267,6 @@ def _most_alike(similarity: Matrix, rows: list[int], columns: list[int]) -> Iter
         if similarity[row, column] < MOVED_FROM:
             return
         yield row, column
-
-
-def _same_part(run: RunView, other: RunView, row: int, column: int) -> bool:
-    one, another = run.steps[row], other.steps[column]
-    return one.act.agent == another.act.agent and (one.role is Role.PERSON) is (another.role is Role.PERSON)
 
 
 SAME_TASK = 0.9
@@ -339,21 +317,12 @@ class RunComparison:
             if partner >= 0:
                 yield position, partner
 
-    def share(self, holds: Callable[[Pairing], bool]) -> float:
-        """The weighted share of the others for which something holds."""
-        return sum(weight for weight, one in zip(self.weights, self.pairings, strict=True) if holds(one))
-
     def foreignness(self, claim: Claim) -> float:
         """1 for a claim that none of the others has, falling fast to 0 with the share of those that have it."""
-        cached = self._foreignness.get(claim)
-        if cached is None:
-            cached = self.share(lambda one: claim not in one.other.known) ** 3
-            self._foreignness[claim] = cached
-        return cached
-
-    @cached_property
-    def _foreignness(self) -> dict[Claim, float]:
-        return {}
+        lacking = (
+            weight for weight, one in zip(self.weights, self.pairings, strict=True) if claim not in one.other.known
+        )
+        return float(sum(lacking) ** 3)
 
 
 def task_closeness(run: RunView, other: RunView) -> float:

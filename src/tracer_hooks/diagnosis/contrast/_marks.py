@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -252,7 +253,8 @@ def extra_steps(comparison: RunComparison) -> Iterator[Mark]:
     run = comparison.run
     for index in run.acts:
         step = run.steps[index]
-        share = comparison.share(lambda one, index=index: one.partners[index] < 0)  # type: ignore[misc]
+        alone = (one.partners[index] < 0 for one in comparison.pairings)
+        share = sum(itertools.compress(comparison.weights, alone))
         if share <= _MAJORITY or step.is_empty:
             continue
         rarity = max(_rarity(step, run, one.other) for one in comparison.pairings)
