@@ -29,10 +29,10 @@ from tracer_hooks.diagnosis.judge._calls import (
 )
 from tracer_hooks.diagnosis.judge._prompts import VERSION
 from tracer_hooks.diagnosis.judge._protocols import (
+    ALL_AT_ONCE,
     all_at_once,
     binary_search,
     first_of,
-    fits,
     shortlist,
     step_by_step,
     windowed,
@@ -397,7 +397,8 @@ class JudgeAttributor:
             if candidates:
                 session.protocol = "shortlist"
                 return shortlist(session, candidates)
-            session.protocol = "all-at-once" if fits(session) else "windowed"  # as the answer names it
+            is_short = session.transcript.fits(session.room(ALL_AT_ONCE))
+            session.protocol = "all-at-once" if is_short else "windowed"  # as the answer names it
         if session.protocol == "all-at-once":
             return all_at_once(session, weights)
         protocols = {"step-by-step": step_by_step, "binary-search": binary_search, "windowed": windowed}

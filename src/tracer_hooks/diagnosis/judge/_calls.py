@@ -7,7 +7,7 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import entry_points
@@ -349,6 +349,12 @@ class JudgeSession:
             )
         return left
 
+    def values(
+        self, prompt: str, steps: Sequence[int], focus: Iterable[int] = (), **values: object
+    ) -> dict[str, object]:
+        """The values of a template with ``steps`` in the room that it leaves, those in ``focus`` cut last."""
+        return {**values, "steps": self.transcript.fitted(steps, self.room(prompt, **values), focus=focus)}
+
     def messages(self, prompt: str, values: Mapping[str, object]) -> tuple[ChatMessage, ...]:
         """The prompt, before the model has answered anything."""
         question = render(prompt, case=self.case, **values)
@@ -366,7 +372,7 @@ class JudgeSession:
         request, cache, identity = self._request(question, asked), self.resources.cache, self.resources.model.identity
         known = cache.get(identity, request)
         if known is not None:
-            self._log(question, request, known, is_cached=True)
+            self._log(question, request, known, cached=True)
         reply = known if known is not None else self._call(question, request)
         try:
             answer = _read(question, reply)
@@ -400,11 +406,11 @@ class JudgeSession:
         try:
             reply = model.complete(request, timeout_s=self.meter.seconds_left())
         except AttributionError as error:
-            self._log(question, request, None, elapsed_s=time.monotonic() - began, problem=str(error))
+            self._log(question, request, None, elapsed_s=round(time.monotonic() - began, 4), problem=str(error))
             self.meter.check_time()  # a call that was cut short by the budget is no failure of the endpoint
             raise
         self.meter.usage += reply.usage
-        self._log(question, request, reply, elapsed_s=time.monotonic() - began, problem=problem)
+        self._log(question, request, reply, elapsed_s=round(time.monotonic() - began, 4), problem=problem)
         return reply
 
     def _request(self, question: Question[R, T], messages: tuple[ChatMessage, ...]) -> ChatRequest:
@@ -420,14 +426,7 @@ class JudgeSession:
         )
 
     def _log(
-        self,
-        question: Question[R, T],
-        request: ChatRequest,
-        reply: ChatCompletion | None,
-        *,
-        elapsed_s: float = 0.0,
-        is_cached: bool = False,
-        problem: str | None = None,
+        self, question: Question[R, T], request: ChatRequest, reply: ChatCompletion | None, **details: object
     ) -> None:
         self.resources.log.add(
             request,
@@ -436,9 +435,7 @@ class JudgeSession:
             protocol=self.protocol,
             question=question.prompt,
             model=self.resources.model.name,
-            elapsed_s=round(elapsed_s, 4),
-            cached=is_cached,
-            problem=problem,
+            **{"elapsed_s": 0.0, "cached": False, "problem": None, **details},
         )
 
 

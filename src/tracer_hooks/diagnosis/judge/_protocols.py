@@ -6,7 +6,7 @@ import math
 import random
 import string
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 from tracer_hooks.diagnosis.judge._calls import JudgeBudgetSpentError, JudgeSession, Question
@@ -51,15 +51,9 @@ _LEAST, _MOST = 0.01, 0.99
 """Bounds of a stated probability."""
 
 
-def fits(session: JudgeSession) -> bool:
-    """Test if the whole run fits one prompt without cutting its steps shorter than usual."""
-    return session.transcript.fits(session.room(ALL_AT_ONCE))
-
-
 def whole_run(session: JudgeSession, focus: Iterable[int] = ()) -> dict[str, object]:
     """The values of the template: the run, and of one beyond the context mostly the steps in ``focus``."""
-    transcript = session.transcript
-    return {"steps": transcript.fitted(transcript.everything, session.room(ALL_AT_ONCE), focus=focus)}
+    return session.values(ALL_AT_ONCE, session.transcript.everything, focus)
 
 
 def all_at_once(session: JudgeSession, focus: Iterable[int] = ()) -> JudgeVerdict:
@@ -74,25 +68,6 @@ def _ask_verdict(session: JudgeSession, prompt: str, values: Mapping[str, object
     )
 
 
-@dataclass(frozen=True, slots=True)
-class FindingRow:
-    """One checked finding."""
-
-    step: int
-    agent: str
-    kind: str
-    text: str
-    quote: str
-    """Stands in the step word for word; empty when what the judge quoted does not."""
-    suspicion: float
-
-    @property
-    def line(self) -> str:
-        """The row as the prompts show it."""
-        quoted = f' | "{self.quote}"' if self.quote else ""
-        return f"step {self.step} | {self.agent} | {self.kind} | {self.suspicion:.2f} | {self.text}{quoted}"
-
-
 def windowed(session: JudgeSession) -> JudgeVerdict:
     """Have each window read for claims, symptoms, errors and corrections, then decide on all of them together.
 
@@ -101,14 +76,14 @@ def windowed(session: JudgeSession) -> JudgeVerdict:
     case, transcript = session.case, session.transcript
     room = session.room(_WINDOW, table="", first=0, last=len(case.steps) - 1)
     size = room - room // _TABLE_SHARE
-    rows: list[FindingRow] = []
+    rows: list[WindowFinding] = []
     for window in transcript.windows(size, _WINDOW_OVERLAP):
         rows += _read_window(session, window, _table(session, rows, room // _TABLE_SHARE), size)
         session.best = _suspect(case, rows) or session.best
     return _decide(session, rows)
 
 
-def _read_window(session: JudgeSession, window: range, table: str, size: int) -> list[FindingRow]:
+def _read_window(session: JudgeSession, window: range, table: str, size: int) -> list[WindowFinding]:
     bounds = {"first": window[0], "last": window[-1]}
     return session.ask(
         Question(
@@ -121,8 +96,8 @@ def _read_window(session: JudgeSession, window: range, table: str, size: int) ->
     )
 
 
-def _checked(findings: Sequence[WindowFinding], window: range, case: JudgeCase) -> list[FindingRow]:
-    """The findings about steps of the window.
+def _checked(findings: Sequence[WindowFinding], window: range, case: JudgeCase) -> list[WindowFinding]:
+    """The findings about steps of the window, with quotations only where they stand in their step.
 
     Raises:
         ReplyError: There are findings, and none is about a step of the window.
@@ -131,19 +106,17 @@ def _checked(findings: Sequence[WindowFinding], window: range, case: JudgeCase) 
     if findings and not inside:
         raise ReplyError(f"no finding is about a step that you were shown: expected {window[0]} to {window[-1]}")
     return [
-        FindingRow(
-            step=finding.step,
-            agent=case.shown_owner(finding.step),
-            kind=finding.kind,
-            text=flat(finding.text, _ROW_CHARS),
-            quote=flat(find_quote(case.steps[finding.step], finding.quote) or "", _ROW_CHARS),
-            suspicion=finding.suspicion,
+        finding.model_copy(
+            update={
+                "text": flat(finding.text, _ROW_CHARS),
+                "quote": flat(find_quote(case.steps[finding.step], finding.quote) or "", _ROW_CHARS),
+            }
         )
         for finding in inside
     ]
 
 
-def _decide(session: JudgeSession, rows: Sequence[FindingRow]) -> JudgeVerdict:
+def _decide(session: JudgeSession, rows: Sequence[WindowFinding]) -> JudgeVerdict:
     case, transcript = session.case, session.transcript
     room = session.room(_WINDOW_VERDICT, table="")
     table = _table(session, rows, room // _TABLE_SHARE)
@@ -154,22 +127,25 @@ def _decide(session: JudgeSession, rows: Sequence[FindingRow]) -> JudgeVerdict:
     return _ask_verdict(session, _WINDOW_VERDICT, {"table": table, "steps": steps})
 
 
-def _table(session: JudgeSession, rows: Sequence[FindingRow], room: int) -> str:
+def _table(session: JudgeSession, rows: Sequence[WindowFinding], room: int) -> str:
     """The rows in order of their steps; when they are too many, the least suspicious are left out."""
-    kept: list[FindingRow] = []
+    kept: list[tuple[int, str]] = []
     for row in _by_suspicion(dict.fromkeys(rows)):
-        room -= session.resources.model.count_tokens(row.line) + 1
+        quoted = f' | "{row.quote}"' if row.quote else ""
+        agent = session.case.shown_owner(row.step)
+        line = f"step {row.step} | {agent} | {row.kind} | {row.suspicion:.2f} | {row.text}{quoted}"
+        room -= session.resources.model.count_tokens(line) + 1
         if room < 0:
             break
-        kept.append(row)
-    return "\n".join(row.line for row in sorted(kept, key=lambda row: row.step))
+        kept.append((row.step, line))
+    return "\n".join(line for _, line in sorted(kept, key=lambda row: row[0]))
 
 
-def _by_suspicion(rows: Iterable[FindingRow]) -> list[FindingRow]:
+def _by_suspicion(rows: Iterable[WindowFinding]) -> list[WindowFinding]:
     return sorted(rows, key=lambda row: -row.suspicion)
 
 
-def _suspect(case: JudgeCase, rows: Sequence[FindingRow]) -> JudgeVerdict | None:
+def _suspect(case: JudgeCase, rows: Sequence[WindowFinding]) -> JudgeVerdict | None:
     beliefs: dict[int, float] = {}
     for row in rows:
         if row.step in case.answerable and row.kind in ("claim", "error") and row.suspicion > 0:
@@ -199,13 +175,8 @@ def step_by_step(session: JudgeSession) -> JudgeVerdict:
 
 
 def _ask_step(session: JudgeSession, step: int) -> StepReply:
-    before = range(step + 1)
-    steps = session.transcript.fitted(before, session.room(_STEP_BY_STEP, step=step), focus=[step])
-    return session.ask(
-        Question(
-            prompt=_STEP_BY_STEP, values={"step": step, "steps": steps}, kind=StepReply, read=lambda reply, _: reply
-        )
-    )
+    values = session.values(_STEP_BY_STEP, range(step + 1), [step], step=step)
+    return session.ask(Question(prompt=_STEP_BY_STEP, values=values, kind=StepReply, read=lambda reply, _: reply))
 
 
 def binary_search(session: JudgeSession) -> JudgeVerdict:
@@ -234,11 +205,8 @@ def binary_search(session: JudgeSession) -> JudgeVerdict:
 
 def _ask_half(session: JudgeSession, first: Sequence[int], second: Sequence[int]) -> HalfReply:
     halves = {"first": _named(first), "second": _named(second)}
-    stretch = range(first[0], second[-1] + 1)
-    steps = session.transcript.fitted(stretch, session.room(_BINARY_SEARCH, **halves))
-    return session.ask(
-        Question(prompt=_BINARY_SEARCH, values={**halves, "steps": steps}, kind=HalfReply, read=lambda reply, _: reply)
-    )
+    values = session.values(_BINARY_SEARCH, range(first[0], second[-1] + 1), **halves)
+    return session.ask(Question(prompt=_BINARY_SEARCH, values=values, kind=HalfReply, read=lambda reply, _: reply))
 
 
 def _named(steps: Sequence[int]) -> str:
@@ -250,13 +218,11 @@ def explained(session: JudgeSession, found: JudgeVerdict) -> JudgeVerdict:
 
     Agent and step are known by now, so a reason that stays unusable costs the reason only, and the evidence says so.
     """
-    case, transcript = session.case, session.transcript
+    case = session.case
     session.best = found
-    room = session.room(_EXPLAIN, step=found.step)
-    steps = transcript.fitted(transcript.everything, room, focus=[found.step])
     question = Question(
         prompt=_EXPLAIN,
-        values={"step": found.step, "steps": steps},
+        values=session.values(_EXPLAIN, session.transcript.everything, [found.step], step=found.step),
         kind=StepJudgement,
         read=lambda reply, _: judged(case, found, reply),
     )
@@ -272,8 +238,7 @@ _OPENING_CHARS = 100
 _SMOOTHING = 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class StepOption:
+class StepOption(NamedTuple):
     """One thing that can be chosen."""
 
     step: int | None
@@ -282,8 +247,7 @@ class StepOption:
     """How the prompt shows it."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class ShortlistChoice:
+class ShortlistChoice(NamedTuple):
     """The question with its options and the run."""
 
     steps: str
@@ -330,12 +294,13 @@ def first_of(case: JudgeCase, candidates: Mapping[int, float]) -> dict[int, floa
 
 def shortlist_choice(session: JudgeSession, steps: Sequence[int]) -> ShortlistChoice:
     """The question which of ``steps`` it is; where the run may have gone well, that none is can be chosen too."""
-    case, transcript = session.case, session.transcript
+    case = session.case
     options = [StepOption(step, _described(case, step)) for step in steps]
     if not case.is_failure:
         options.append(StepOption(None, NOBODY))
-    room = session.room(SHORTLIST, options="\n".join(f"X) {option.text}" for option in options))
-    return ShortlistChoice(steps=transcript.fitted(transcript.everything, room, focus=steps), options=options)
+    shown = "\n".join(f"X) {option.text}" for option in options)
+    values = session.values(SHORTLIST, session.transcript.everything, steps, options=shown)
+    return ShortlistChoice(steps=str(values["steps"]), options=options)
 
 
 def orders(session: JudgeSession, choice: ShortlistChoice) -> list[list[int]]:

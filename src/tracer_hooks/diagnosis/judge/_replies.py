@@ -67,7 +67,7 @@ class ReplyError(Exception):
 class JudgeReply(BaseModel):
     """Base of every reply; a field more does no harm."""
 
-    model_config = ConfigDict(extra="ignore")
+    model_config = ConfigDict(extra="ignore", frozen=True)
 
 
 R = TypeVar("R", bound=JudgeReply)
