@@ -154,7 +154,8 @@ class Spectrum:
         best = max(there, key=lambda place: self.suspicion[place] * self.elements[place].weight, default=None)
         if best is None:
             return None
-        what = {Act: "kind of act", Claim: "value"}.get(type(self.elements[best].key), "agent")
+        key = self.elements[best].key
+        what = "agent" if isinstance(key, str) else "kind of act" if isinstance(key, Act) else "value"
         failing, passing = self.runs_with[best]
         return (
             f"This {what} stands in {failing} of {1 + len(self.failing)} failing runs of the task and in {passing} of "

@@ -349,9 +349,7 @@ class JudgeSession:
             )
         return left
 
-    def values(
-        self, prompt: str, steps: Sequence[int], focus: Iterable[int] = (), **values: object
-    ) -> dict[str, object]:
+    def values(self, prompt: str, steps: Sequence[int], focus: Iterable[int], /, **values: object) -> dict[str, object]:
         """The values of a template with ``steps`` in the room that it leaves, those in ``focus`` cut last."""
         return {**values, "steps": self.transcript.fitted(steps, self.room(prompt, **values), focus=focus)}
 

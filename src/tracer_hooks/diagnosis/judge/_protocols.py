@@ -205,7 +205,7 @@ def binary_search(session: JudgeSession) -> JudgeVerdict:
 
 def _ask_half(session: JudgeSession, first: Sequence[int], second: Sequence[int]) -> HalfReply:
     halves = {"first": _named(first), "second": _named(second)}
-    values = session.values(_BINARY_SEARCH, range(first[0], second[-1] + 1), **halves)
+    values = session.values(_BINARY_SEARCH, range(first[0], second[-1] + 1), (), **halves)
     return session.ask(Question(prompt=_BINARY_SEARCH, values=values, kind=HalfReply, read=lambda reply, _: reply))
 
 

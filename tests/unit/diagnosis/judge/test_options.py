@@ -10,6 +10,7 @@ import pytest
 
 from tracer_hooks import _guard
 from tracer_hooks.diagnosis.judge import JudgeAttributor, JudgeBudget, JudgeOptions, _attributor
+from tracer_hooks.diagnosis.judge._calls import variable_of
 from tracer_hooks.errors import ConfigError
 from tracer_hooks.testing import ScriptedLLM
 
@@ -136,5 +137,5 @@ def test_an_attributor_made_without_arguments_reads_the_environment(monkeypatch:
 
 
 def test_the_guide_names_the_variables_that_are_read() -> None:
-    read = {_attributor.variable_of(name) for name in _attributor._READERS} | {"TRACER_HOOKS_JUDGE_API_KEY"}
+    read = {variable_of(name) for name in _attributor._READERS} | {"TRACER_HOOKS_JUDGE_API_KEY"}
     assert set(re.findall(r"TRACER_HOOKS_JUDGE_[A-Z_]*[A-Z]", GUIDE.read_text(encoding="utf-8"))) == read
