@@ -90,6 +90,8 @@ _LEAST = 0.05
 """Weights below it are not worth a mark."""
 _SUBSTITUTED = 1.5
 """Factor for a value in whose place the passing runs have another one that this run never has."""
+_CARRIED, _MOST_CARRIED = 0.25, 3
+"""Gain for each later step that takes a value over, and how many of them count."""
 _ALREADY_KNOWN = 0.5
 """Factor for an argument whose value was in the run before: only its use is new."""
 _FREE_TEXT = 0.2
@@ -121,6 +123,7 @@ def _foreign_mark(comparison: RunComparison, index: int, claim: Claim, words: st
         weight *= _argument_factor(comparison.run, index, claim)
     instead = _counterpart(comparison, index, claim)
     weight *= _SUBSTITUTED if instead is not None else 1.0
+    weight *= 1.0 + _CARRIED * min(_MOST_CARRIED, _taken_over(comparison.run, index, claim))
     weight *= _REWORDED if is_rewording(claim, comparison.run.known_before[index]) else 1.0
     return Mark(
         step=index,
@@ -137,6 +140,12 @@ def _argument_factor(run: RunView, index: int, claim: Claim) -> float:
         return _FREE_TEXT
     values = parts_of([claim]) - {claim}
     return _ALREADY_KNOWN if values and values <= run.known_before[index] else 1.0
+
+
+def _taken_over(run: RunView, index: int, claim: Claim) -> int:
+    """How many later steps have the value too."""
+    wanted = {claim, *(parts_of([claim]) if claim.kind is ClaimKind.ARGUMENT else ())}
+    return sum(not wanted.isdisjoint(step.made) for step in run.steps[index + 1 :])
 
 
 def _counterpart(comparison: RunComparison, index: int, claim: Claim) -> Instead | None:
