@@ -254,19 +254,14 @@ def likely_neighbours(trajectory: Trajectory, others: Iterable[Trajectory], at_m
 
     Each run counts once, by its id, and ``trajectory`` itself is left out.
     """
-    words = _task_words(trajectory)
+    words = set(trajectory.task[:_TASK_GLANCE].casefold().split())
     once = {other.run_id: other for other in others if other.run_id != trajectory.run_id}
 
     def distance(other: Trajectory) -> int:
-        theirs = _task_words(other)
-        shared = len(words & theirs) / max(1, len(words | theirs))
-        return -round(_CLOSENESS_GRAIN * shared)
+        theirs = set(other.task[:_TASK_GLANCE].casefold().split())
+        return -round(_CLOSENESS_GRAIN * len(words & theirs) / max(1, len(words | theirs)))
 
     return tuple(sorted(once.values(), key=distance)[:at_most])
-
-
-def _task_words(trajectory: Trajectory) -> frozenset[str]:
-    return frozenset(trajectory.task[:_TASK_GLANCE].casefold().split())
 
 
 def _same_team(run: RunView, other: RunView) -> bool:

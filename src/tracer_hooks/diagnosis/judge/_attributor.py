@@ -261,16 +261,6 @@ _HEADER_SHARE = 8
 _MOST_HEADER = 8_000
 
 
-@dataclass(frozen=True, slots=True)
-class _Outcome:
-    """The result of one session."""
-
-    session: JudgeSession
-    verdict: JudgeVerdict | None
-    problem: str | None = None
-    """The reason that there is no verdict, or no finished one."""
-
-
 class JudgeAttributor:
     """Has a language model read the run and name agent, step, error mode and evidence.
 
@@ -339,16 +329,16 @@ class JudgeAttributor:
             ConfigError: There are candidates, and the protocol is one that takes none.
         """
         began = time.perf_counter()
-        outcome = self._judge(trajectory, reference, candidates)
+        session = self._judged(trajectory, reference, candidates)
         blank = Attribution(
             run_id=trajectory.run_id,
-            attributor=f"{self.name}/{VERSION} {outcome.session.protocol} {self._resources.model.name}",
-            usage=outcome.session.meter.usage,
+            attributor=f"{self.name}/{VERSION} {session.protocol} {self._resources.model.name}",
+            usage=session.meter.usage,
         )
-        if outcome.verdict is None:
-            answer = blank.model_copy(update={"abstained": True, "abstained_reason": outcome.problem})
+        if session.best is None:
+            answer = blank.model_copy(update={"abstained": True, "abstained_reason": session.problem})
         else:
-            answer = attribution_of(outcome.verdict, outcome.session.case, blank)
+            answer = attribution_of(session.best, session.case, blank)
         return answer.model_copy(update={"elapsed_s": time.perf_counter() - began})
 
     @property
@@ -367,12 +357,11 @@ class JudgeAttributor:
         Raises:
             AttributionError: As in :meth:`attribute`.
         """
-        outcome = self._judge(trajectory, reference, candidates)
-        if outcome.verdict is None:
-            return None
-        return scores_of(outcome.verdict, outcome.session.case, outcome.session.meter.usage)
+        session = self._judged(trajectory, reference, candidates)
+        return None if session.best is None else scores_of(session.best, session.case, session.meter.usage)
 
-    def _judge(self, trajectory: Trajectory, reference: str | None, candidates: Sequence[Candidate]) -> _Outcome:
+    def _judged(self, trajectory: Trajectory, reference: str | None, candidates: Sequence[Candidate]) -> JudgeSession:
+        """The session about the run when it has ended: its best answer, or the problem."""
         # The endpoint, the call log and the kept replies see no more than the run store would hold.
         trajectory, reference = redacted_trajectory(trajectory, self._gate), self._gate.optional(reference)
         room = header_chars(self._resources.model.context_tokens)
@@ -383,13 +372,15 @@ class JudgeAttributor:
         if self._gate.blocks_all or not any(
             step.content.strip() or step.tool_calls or step.error or step.recipient for step in case.steps
         ):
-            return _Outcome(session, None, _abstaining.INCOMPLETE)
+            session.problem = _abstaining.INCOMPLETE
+            return session
         with suppressed():
             try:
-                return _Outcome(session, self._run(session, weights or self._proposed(trajectory, reference)))
+                session.best = self._run(session, weights or self._proposed(trajectory, reference))
             except JudgeBudgetSpentError as spent:
-                best = session.best and with_remark(case, session.best, f"{spent}; the best answer so far")
-                return _Outcome(session, best, str(spent))
+                session.problem = str(spent)
+                session.best = session.best and with_remark(case, session.best, f"{spent}; the best answer so far")
+        return session
 
     def _run(self, session: JudgeSession, weights: Mapping[int, float]) -> JudgeVerdict:
         if session.protocol in ("auto", "shortlist"):

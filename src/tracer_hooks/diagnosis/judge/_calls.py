@@ -325,7 +325,9 @@ class JudgeSession:
     protocol: str
     meter: Meter
     best: JudgeVerdict | None = None
-    """The best answer so far, for when the budget is spent."""
+    """The best answer so far, for when the budget is spent; in the end the answer."""
+    problem: str | None = None
+    """The reason that there is no answer, or no finished one."""
     transcript: RunTranscript = field(init=False)
 
     def __post_init__(self) -> None:
