@@ -39,7 +39,7 @@ _AGENT_WEIGHT, _ACT_WEIGHT = 0.3, 0.8
 
 
 class Formula(StrEnum):
-    """A formula by name; D*, Kulczynski2, Op2 and Famas were measured to name the same steps."""
+    """A formula by name; D*, Kulczynski2, Op2 and Famas were measured to name as many steps as Jaccard."""
 
     OCHIAI = "ochiai"
     """ef / sqrt(failing (ef + ep)); Abreu, Zoeteweij and van Gemund 2006."""
