@@ -39,30 +39,30 @@ if TYPE_CHECKING:
     from tracer_hooks.diagnosis._weight_files import reason_of as reason_of
     from tracer_hooks.diagnosis._weight_files import refuse_changed as refuse_changed
     from tracer_hooks.diagnosis._weight_files import write_saved as write_saved
+    from tracer_hooks.diagnosis.judge._attributor import JUDGE as JUDGE
     from tracer_hooks.diagnosis.judge._attributor import header_chars as header_chars
+    from tracer_hooks.diagnosis.judge._attributor import options_as_json as options_as_json
     from tracer_hooks.diagnosis.judge._calls import CallLog as CallLog
     from tracer_hooks.diagnosis.judge._calls import JudgeResources as JudgeResources
     from tracer_hooks.diagnosis.judge._calls import JudgeSession as JudgeSession
     from tracer_hooks.diagnosis.judge._calls import Meter as Meter
     from tracer_hooks.diagnosis.judge._calls import ReplyCache as ReplyCache
-    from tracer_hooks.diagnosis.judge._case import JudgeCase as JudgeCase
-    from tracer_hooks.diagnosis.judge._case import verdict_of as verdict_of
-    from tracer_hooks.diagnosis.judge._options import JUDGE as JUDGE
-    from tracer_hooks.diagnosis.judge._options import options_as_json as options_as_json
     from tracer_hooks.diagnosis.judge._prompts import find_quote as find_quote
     from tracer_hooks.diagnosis.judge._prompts import opening as opening
     from tracer_hooks.diagnosis.judge._protocols import ALL_AT_ONCE as ALL_AT_ONCE
+    from tracer_hooks.diagnosis.judge._protocols import SHORTLIST as SHORTLIST
+    from tracer_hooks.diagnosis.judge._protocols import first_of as first_of
+    from tracer_hooks.diagnosis.judge._protocols import labels_for as labels_for
+    from tracer_hooks.diagnosis.judge._protocols import orders as orders
+    from tracer_hooks.diagnosis.judge._protocols import shortlist_choice as shortlist_choice
+    from tracer_hooks.diagnosis.judge._protocols import values_of as values_of
     from tracer_hooks.diagnosis.judge._protocols import whole_run as whole_run
     from tracer_hooks.diagnosis.judge._replies import ChoiceReply as ChoiceReply
+    from tracer_hooks.diagnosis.judge._replies import JudgeCase as JudgeCase
     from tracer_hooks.diagnosis.judge._replies import ReplyError as ReplyError
     from tracer_hooks.diagnosis.judge._replies import VerdictReply as VerdictReply
     from tracer_hooks.diagnosis.judge._replies import parse_reply as parse_reply
-    from tracer_hooks.diagnosis.judge._shortlist import SHORTLIST as SHORTLIST
-    from tracer_hooks.diagnosis.judge._shortlist import first_of as first_of
-    from tracer_hooks.diagnosis.judge._shortlist import labels_for as labels_for
-    from tracer_hooks.diagnosis.judge._shortlist import orders as orders
-    from tracer_hooks.diagnosis.judge._shortlist import shortlist_choice as shortlist_choice
-    from tracer_hooks.diagnosis.judge._shortlist import values_of as values_of
+    from tracer_hooks.diagnosis.judge._replies import verdict_of as verdict_of
     from tracer_hooks.diagnosis.ranking._answers import INCOMPLETE as INCOMPLETE
     from tracer_hooks.diagnosis.ranking._answers import Refusal as Refusal
     from tracer_hooks.diagnosis.ranking._answers import has_content as has_content

@@ -7,10 +7,9 @@ from tracer_hooks.diagnosis.contrast._attributor import (
     GivenRuns,
     RunSource,
 )
-from tracer_hooks.diagnosis.contrast._comparison import DivergenceKind, Mark
-from tracer_hooks.diagnosis.contrast._divergence import Divergences
-from tracer_hooks.diagnosis.contrast._pairing import Alignment, align
-from tracer_hooks.diagnosis.contrast._spectrum import Formula, famas, scaled, suspiciousness
+from tracer_hooks.diagnosis.contrast._comparison import Alignment, align
+from tracer_hooks.diagnosis.contrast._divergence import Divergences, Formula, suspiciousness
+from tracer_hooks.diagnosis.contrast._marks import DivergenceKind, Mark
 
 __all__ = [
     "NO_COMPARISON",
@@ -24,7 +23,5 @@ __all__ = [
     "Mark",
     "RunSource",
     "align",
-    "famas",
-    "scaled",
     "suspiciousness",
 ]

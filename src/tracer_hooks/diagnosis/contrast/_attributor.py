@@ -9,18 +9,18 @@ from dataclasses import dataclass
 from typing import Protocol, TypeAlias, runtime_checkable
 
 from tracer_hooks.diagnosis._protocol import StepScores
-from tracer_hooks.diagnosis._reading._run import RunReading
-from tracer_hooks.diagnosis.contrast._comparison import Neighbours, compare, likely_neighbours, neighbours_of
+from tracer_hooks.diagnosis.contrast._comparison import SAME_TASK, compare, task_closeness
 from tracer_hooks.diagnosis.contrast._divergence import (
     Divergences,
+    Formula,
+    Spectrum,
     agent_scores,
     error_mode_of,
     evidence_for,
     mode_scores,
     step_scores,
 )
-from tracer_hooks.diagnosis.contrast._run_view import RunView, view_of
-from tracer_hooks.diagnosis.contrast._spectrum import Formula, Spectrum
+from tracer_hooks.diagnosis.contrast._run_view import RunView
 from tracer_hooks.diagnosis.ranking._answers import INCOMPLETE, NO_FAULT
 from tracer_hooks.errors import ConfigError
 from tracer_hooks.schema import Attribution, Candidate, RunOutcome, Trajectory
@@ -114,9 +114,9 @@ _MAX_CANDIDATES = 10
 _CACHED = 256
 _TRUST = 0.6
 """Confidence in the best step when it takes all of the belief and the passing runs had the same task."""
-_NEEDED = {RunOutcome.FAILED: 0.2, RunOutcome.UNKNOWN: 2.2, RunOutcome.SUCCEEDED: 2.5}
+_NEEDED = {RunOutcome.FAILED: 0.2, RunOutcome.UNKNOWN: 1.9, RunOutcome.SUCCEEDED: 2.1}
 """How strong the clearest difference must be for an answer, by what is known of the outcome: passing runs differ from
-each other too, on half of the tau2-bench tasks by 2.2 or more in 6 % and by 2.5 or more in 1 % of them."""
+each other too, on half of the tau2-bench tasks by 1.9 or more in 5 % and by 2.1 or more in 1 % of them."""
 
 
 class ContrastAttributor:
@@ -156,7 +156,7 @@ class ContrastAttributor:
             steps=scores,
             agents=agent_scores(divergences),
             modes=mode_scores(divergences),
-            evidence=evidence_for(divergences, top, RunReading(trajectory)),
+            evidence=evidence_for(divergences, top),
         )
 
     def attribute(self, trajectory: Trajectory, *, reference: str | None = None) -> Attribution:
@@ -168,19 +168,21 @@ class ContrastAttributor:
     def divergences(self, trajectory: Trajectory) -> Divergences | None:
         """Every difference from the passing runs; None when there is nothing to compare."""
         run = self._view(trajectory)
-        if not any(not run.steps[index].is_empty for index in run.acts):
+        if run.is_empty:
             return None
-        neighbours = self._neighbours(run)
-        nearest = self._nearest(neighbours)
+        passing, failing = self._neighbours(run)
+        nearest = (passing or (failing if self._options.without_passing else ()))[: self._options.nearest]
         if not nearest:
             return None
-        comparison = compare(run, nearest)
-        return Divergences(comparison, self._spectrum(run, neighbours))
+        same_task = tuple(other for other in passing if task_closeness(run, other) >= SAME_TASK)
+        has_spectrum = bool(same_task and failing)
+        spectrum = Spectrum(run, failing, same_task, self._options.formula) if has_spectrum else None
+        return Divergences(compare(run, nearest), spectrum)
 
     def _judge(self, trajectory: Trajectory) -> Attribution:
         blank = Attribution(run_id=trajectory.run_id, attributor=f"{self.name}/{VERSION}")
         run = self._view(trajectory)
-        if not any(not run.steps[index].is_empty for index in run.acts):
+        if run.is_empty:
             return blank.model_copy(update={"abstained": True, "abstained_reason": INCOMPLETE})
         divergences = self.divergences(trajectory)
         if divergences is None:
@@ -188,48 +190,43 @@ class ContrastAttributor:
         failed = trajectory.outcome is RunOutcome.FAILED
         if (divergences.strongest if failed else divergences.alarm) < _NEEDED[trajectory.outcome]:
             return blank.model_copy(update={"abstained": True, "abstained_reason": NO_FAULT})
-        return _answer(blank, divergences, RunReading(trajectory))
+        return _answer(blank, divergences)
 
-    def _neighbours(self, run: RunView) -> Neighbours:
+    def _neighbours(self, run: RunView) -> tuple[tuple[RunView, ...], tuple[RunView, ...]]:
+        """The passing runs of the team, and the failing ones of the same task; the nearest first."""
         given = [*self._passing.runs_like(run.trajectory)]
         either = [*self._runs.runs_like(run.trajectory)]
-        passing = [one for one in given if one.outcome is not RunOutcome.FAILED]
-        passing += [one for one in either if one.outcome is RunOutcome.SUCCEEDED]
-        failing = [one for one in (*given, *either) if one.outcome is RunOutcome.FAILED]
-        return neighbours_of(run, self._views_of(run, passing), self._views_of(run, failing))
+        passing = [other for other in given if other.outcome is not RunOutcome.FAILED]
+        passing += [other for other in either if other.outcome is RunOutcome.SUCCEEDED]
+        failing = [other for other in (*given, *either) if other.outcome is RunOutcome.FAILED]
+        like = tuple(other for other in self._nearest(run, failing) if task_closeness(run, other) >= SAME_TASK)
+        return self._nearest(run, passing), like
 
-    def _views_of(self, run: RunView, trajectories: Sequence[Trajectory]) -> list[RunView]:
-        likely = likely_neighbours(run.trajectory, trajectories, at_most=self._options.at_most)
-        return [self._view(one) for one in likely]
-
-    def _nearest(self, neighbours: Neighbours) -> tuple[RunView, ...]:
-        if not neighbours.passing and self._options.without_passing:
-            return neighbours.failing_same_task[: self._options.nearest]
-        return neighbours.passing[: self._options.nearest]
-
-    def _spectrum(self, run: RunView, neighbours: Neighbours) -> Spectrum | None:
-        if not (neighbours.passing_same_task and neighbours.failing_same_task):
-            return None
-        return Spectrum(run, neighbours.failing_same_task, neighbours.passing_same_task, self._options.formula)
+    def _nearest(self, run: RunView, trajectories: Sequence[Trajectory]) -> tuple[RunView, ...]:
+        """Those of the same team, by the likeness of the task, then by that of the acts."""
+        read = [self._view(each) for each in likely_neighbours(run.trajectory, trajectories, self._options.at_most)]
+        usable = [other for other in read if other.acts and _same_team(run, other)]
+        return tuple(sorted(usable, key=lambda other: _distance(run, other)))
 
     def _view(self, trajectory: Trajectory) -> RunView:
         # By identity: hashing a trajectory would read all of it, and a view keeps its trajectory alive.
         key = id(trajectory)
-        view = self._views.pop(key, None) or view_of(trajectory)
+        view = self._views.pop(key, None) or RunView(trajectory)
         self._views[key] = view
         if len(self._views) > _CACHED:
             self._views.popitem(last=False)
         return view
 
 
-def _answer(blank: Attribution, divergences: Divergences, trace: RunReading) -> Attribution:
+def _answer(blank: Attribution, divergences: Divergences) -> Attribution:
     scores = StepScores(steps=step_scores(divergences))
     trust = _TRUST * (0.2 + 0.8 * divergences.comparison.nearness)
     belief = [trust * value for value in scores.belief()]
-    acts = divergences.comparison.run.acts
-    ranked = sorted(acts, key=lambda index: (-belief[index], index))[:_MAX_CANDIDATES]
+    run = divergences.comparison.run
+    ranked = sorted(run.acts, key=lambda index: (-belief[index], index))[:_MAX_CANDIDATES]
+    steps = run.trajectory.steps
     candidates = tuple(
-        Candidate(agent=trace.steps[index].agent, step=index, score=round(belief[index], 6)) for index in ranked
+        Candidate(agent=steps[index].agent, step=index, score=round(belief[index], 6)) for index in ranked
     )
     first = candidates[0]
     return blank.model_copy(
@@ -239,6 +236,40 @@ def _answer(blank: Attribution, divergences: Divergences, trace: RunReading) -> 
             "error_mode": error_mode_of(divergences, first.step),
             "confidence": first.score,
             "candidates": candidates,
-            "evidence": evidence_for(divergences, first.step, trace),
+            "evidence": evidence_for(divergences, first.step),
         }
     )
+
+
+_LEAST_SHARED = 0.5
+"""Share of the smaller roster that both teams must have."""
+_CLOSENESS_GRAIN = 10
+"""Differences of task likeness below a tenth do not decide which run is nearer; the acts do."""
+_TASK_GLANCE = 2_000
+"""Characters of a task that are looked at to see which runs are worth reading."""
+
+
+def likely_neighbours(trajectory: Trajectory, others: Iterable[Trajectory], at_most: int) -> tuple[Trajectory, ...]:
+    """The runs that are worth reading: those with the likeliest tasks, and among these in the order given.
+
+    Each run counts once, by its id, and ``trajectory`` itself is left out.
+    """
+    words = set(trajectory.task[:_TASK_GLANCE].casefold().split())
+    once = {other.run_id: other for other in others if other.run_id != trajectory.run_id}
+
+    def distance(other: Trajectory) -> int:
+        theirs = set(other.task[:_TASK_GLANCE].casefold().split())
+        return -round(_CLOSENESS_GRAIN * len(words & theirs) / max(1, len(words | theirs)))
+
+    return tuple(sorted(once.values(), key=distance)[:at_most])
+
+
+def _same_team(run: RunView, other: RunView) -> bool:
+    shared = len(run.agents & other.agents)
+    return shared >= _LEAST_SHARED * max(1, min(len(run.agents), len(other.agents)))
+
+
+def _distance(run: RunView, other: RunView) -> tuple[int, float]:
+    closeness = round(_CLOSENESS_GRAIN * task_closeness(run, other))
+    common = sum((run.act_counts & other.act_counts).values())
+    return -closeness, -2.0 * common / max(1, len(run.acts) + len(other.acts))

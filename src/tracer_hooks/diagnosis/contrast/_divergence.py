@@ -1,4 +1,4 @@
-"""Points of divergence: how strongly each step speaks for being one, its error mode, scores and quotations."""
+"""Points of divergence: how strongly each step speaks for being one, alone and among several runs, and the answer."""
 
 from __future__ import annotations
 
@@ -6,39 +6,176 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from statistics import fmean
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tracer_hooks._lazy import cached_property
 from tracer_hooks.diagnosis._reading._roles import fold
 from tracer_hooks.diagnosis._reading._run import RunReading
-from tracer_hooks.diagnosis._wording import grouped
-from tracer_hooks.diagnosis.contrast._comparison import VALUES, DivergenceKind, Instead, Mark, RunComparison
+from tracer_hooks.diagnosis._wording import grouped, one_line
+from tracer_hooks.diagnosis.contrast._comparison import RunComparison
 from tracer_hooks.diagnosis.contrast._marks import (
+    VALUES,
+    DivergenceKind,
+    Instead,
+    Mark,
     changed_acts,
     extra_steps,
-    foreign_results,
     foreign_values,
     misplaced_values,
     missing_steps,
-    missing_values,
-    path_breaks,
     unlike_content,
 )
-from tracer_hooks.diagnosis.contrast._run_view import Claim, ClaimKind, parts_of
-from tracer_hooks.diagnosis.contrast._spectrum import ElementKind, Spectrum
+from tracer_hooks.diagnosis.contrast._run_view import Act, Claim, ClaimKind, RunView, claim_weight, parts_of
 from tracer_hooks.schema import ErrorMode, Evidence, EvidenceKind, Step
 
-_RULES = (
-    foreign_values,
-    misplaced_values,
-    foreign_results,
-    missing_values,
-    extra_steps,
-    changed_acts,
-    missing_steps,
-    unlike_content,
-    path_breaks,
-)
+Vector: TypeAlias = NDArray[np.float64]
+_AGENT_WEIGHT, _ACT_WEIGHT = 0.3, 0.8
+"""How much a suspicious agent or kind of act says about the step in which it first occurs; claims have their own."""
+
+
+class Formula(StrEnum):
+    """A formula by name; D*, Kulczynski2, Op2 and Famas were measured to name as many steps as Jaccard."""
+
+    OCHIAI = "ochiai"
+    """ef / sqrt(failing (ef + ep)); Abreu, Zoeteweij and van Gemund 2006."""
+    TARANTULA = "tarantula"
+    """(ef / failing) / (ef / failing + ep / passing); Jones and Harrold 2005."""
+    JACCARD = "jaccard"
+    """ef / (failing + ep); Chen et al. 2002."""
+
+
+def suspiciousness(formula: Formula, ef: Vector, ep: Vector, *, failing: int, passing: int) -> Vector:
+    """Suspiciousness of elements, in [0, 1], from how many runs contain them, as published; 0 / 0 counts as 0."""
+    if formula is Formula.OCHIAI:
+        return _ratio(ef, np.sqrt(failing * (ef + ep)))
+    if formula is Formula.TARANTULA:
+        failed, passed = ef / max(1, failing), ep / max(1, passing)
+        return _ratio(failed, failed + passed)
+    return _ratio(ef, failing + ep)
+
+
+def _ratio(above: Vector, below: Vector) -> Vector:
+    result: Vector = np.divide(above, below, out=np.zeros(np.shape(above)), where=below > 0)
+    return result
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Element:
+    """Something of the run to be judged that other runs contain or lack."""
+
+    key: str | Act | Claim
+    """An agent, an agent's act of one kind with one target (a tool, or another agent), or a claim."""
+    owner: str
+    """The agent whose element it is, in the form in which names are compared."""
+    step: int
+    """Where it first occurs in the run to be judged."""
+    weight: float
+    """How much its suspiciousness says about that step."""
+
+    def is_in(self, run: RunView) -> bool:
+        """Tell whether a run contains it."""
+        if isinstance(self.key, Act):
+            return self.key in run.act_counts
+        if isinstance(self.key, Claim):
+            return self.key in run.known
+        return any(act.agent == self.owner for act in run.act_counts)
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """The elements of one run, and which runs of its task contain each.
+
+    Args:
+        subject: The run to be judged, which counts as failing.
+        failing: Other failing runs of the task.
+        passing: Passing runs of the task.
+        formula: How counts become suspiciousness.
+    """
+
+    subject: RunView
+    failing: tuple[RunView, ...]
+    passing: tuple[RunView, ...]
+    formula: Formula
+
+    @cached_property
+    def elements(self) -> tuple[Element, ...]:
+        """Every agent, act and claim of the run's own making, in the order of first occurrence."""
+        return tuple(_elements_of(self.subject))
+
+    @cached_property
+    def runs_with(self) -> tuple[tuple[int, int], ...]:
+        """For each element how many failing runs, the subject among them, and how many passing ones contain it."""
+        return tuple(
+            (1 + sum(map(element.is_in, self.failing)), sum(map(element.is_in, self.passing)))
+            for element in self.elements
+        )
+
+    @cached_property
+    def suspicion(self) -> Vector:
+        """Suspiciousness of each element, in [0, 1]."""
+        counts = np.array(self.runs_with, dtype=float).reshape(-1, 2)
+        failing, passing = 1 + len(self.failing), len(self.passing)
+        return suspiciousness(self.formula, counts[:, 0], counts[:, 1], failing=failing, passing=passing)
+
+    @cached_property
+    def by_step(self) -> Vector:
+        """For each step the suspiciousness of the most suspicious element that first occurs there, by its weight."""
+        result = np.zeros(len(self.subject.steps))
+        for element, value in zip(self.elements, self.suspicion, strict=True):
+            result[element.step] = max(result[element.step], value * element.weight)
+        return result
+
+    @cached_property
+    def by_agent(self) -> dict[str, float]:
+        """For each agent, under its name as compared, its own suspiciousness or that of the worst of its acts."""
+        result: dict[str, float] = {}
+        for element, value in zip(self.elements, self.suspicion, strict=True):
+            if not isinstance(element.key, Claim):
+                result[element.owner] = max(result.get(element.owner, 0.0), float(value))
+        return result
+
+    @property
+    def trust(self) -> float:
+        """How far it is to be trusted, in [0, 1): it needs other failing runs, and passing ones.
+
+        With the judged run as the only failing one it says the same as the comparison of values, so nothing is added.
+        """
+        failing, passing = len(self.failing), len(self.passing)
+        return failing / (failing + 1) * passing / (passing + 1)
+
+    def reason(self, step: int) -> str | None:
+        """Say of the element that makes a step suspicious in how many runs it stands."""
+        there = [place for place, element in enumerate(self.elements) if element.step == step]
+        best = max(there, key=lambda place: self.suspicion[place] * self.elements[place].weight, default=None)
+        if best is None:
+            return None
+        key = self.elements[best].key
+        what = "agent" if isinstance(key, str) else "kind of act" if isinstance(key, Act) else "value"
+        failing, passing = self.runs_with[best]
+        return (
+            f"This {what} stands in {failing} of {1 + len(self.failing)} failing runs of the task and in {passing} of "
+            f"{len(self.passing)} passing ones."
+        )
+
+
+def _elements_of(run: RunView) -> Iterator[Element]:
+    seen: set[object] = set()
+    for index in run.acts:
+        step, before = run.steps[index], run.known_before[index]
+        found: list[tuple[str | Act | Claim, float]] = [(step.act.agent, _AGENT_WEIGHT), (step.act, _ACT_WEIGHT)]
+        found += [(claim, claim_weight(claim)) for claim in step.made if claim not in before]
+        for key, weight in found:
+            if key not in seen:
+                seen.add(key)
+                yield Element(key=key, owner=step.act.agent, step=index, weight=weight)
+
+
+_RULES = (foreign_values, misplaced_values, extra_steps, changed_acts, missing_steps, unlike_content)
 _MOST: Mapping[DivergenceKind, float] = {
     DivergenceKind.CLAIM: 1.5,
     DivergenceKind.ARGUMENT: 1.5,
@@ -46,13 +183,10 @@ _MOST: Mapping[DivergenceKind, float] = {
     DivergenceKind.MISSING_CHECK: 1.2,
     DivergenceKind.EARLY_END: 0.8,
     DivergenceKind.REPEAT: 0.8,
-    DivergenceKind.AGENT: 0.7,
+    DivergenceKind.AGENT: 0.6,
     DivergenceKind.MISSING: 0.7,
     DivergenceKind.ACT: 0.6,
     DivergenceKind.EXTRA: 0.6,
-    DivergenceKind.PATH: 0.6,
-    DivergenceKind.MISSING_CLAIM: 0.5,
-    DivergenceKind.RESULT: 0.5,
     DivergenceKind.CONTENT: 1.0,
 }
 """What differences of one kind can add to a step at most, however many there are."""
@@ -101,21 +235,8 @@ class Divergences:
         The sum over the kinds of difference, each saturating, and what the spectrum adds. As far as the spectrum is to
         be trusted it stands for the values out of place: other failing runs show better which of them matter.
         """
-        if self.spectrum is None:
-            return tuple(sum(each.values()) for each in self.by_step)
-        trust = spectrum_trust(self.spectrum)
-        return tuple(
-            value + (1.0 - trust) * each.get(DivergenceKind.MISPLACED, 0.0) + _SPECTRUM * trust * extra
-            for value, each, extra in zip(
-                self._path_strengths, self.by_step, self.spectrum.by_step.tolist(), strict=True
-            )
-        )
-
-    @cached_property
-    def _path_strengths(self) -> tuple[float, ...]:
-        """The strengths without values out of place and without the spectrum."""
-        misplaced = (each.get(DivergenceKind.MISPLACED, 0.0) for each in self.by_step)
-        return tuple(sum(each.values()) - less for each, less in zip(self.by_step, misplaced, strict=True))
+        trust = 0.0 if self.spectrum is None else self.spectrum.trust
+        return self._summed(misplaced=1.0 - trust, spectrum=_SPECTRUM * trust)
 
     @property
     def strongest(self) -> float:
@@ -129,10 +250,17 @@ class Divergences:
         Values out of place are left out and the spectrum counts less: passing runs that take another way have such
         values too, and an agent that is wrong throughout shows it in other ways.
         """
-        if self.spectrum is None:
-            return self._path_strengths
-        share, extra = _SPECTRUM_OVERALL * spectrum_trust(self.spectrum), self.spectrum.by_step.tolist()
-        return tuple(value + share * more for value, more in zip(self._path_strengths, extra, strict=True))
+        trust = 0.0 if self.spectrum is None else self.spectrum.trust
+        return self._summed(misplaced=0.0, spectrum=_SPECTRUM_OVERALL * trust)
+
+    def _summed(self, *, misplaced: float, spectrum: float) -> tuple[float, ...]:
+        """The sum over the kinds of difference, with values out of place and the spectrum by these shares."""
+        extra = [0.0] * len(self.by_step) if self.spectrum is None else self.spectrum.by_step.tolist()
+        return tuple(
+            sum(value * (misplaced if kind is DivergenceKind.MISPLACED else 1.0) for kind, value in each.items())
+            + spectrum * more
+            for each, more in zip(self.by_step, extra, strict=True)
+        )
 
     @property
     def alarm(self) -> float:
@@ -168,15 +296,6 @@ def _together(weights: list[float]) -> float:
     clearest = max(weights)
     further = min(_FURTHER_COUNTED, sum(weights) - clearest)
     return (min(_CLEAR, clearest) + _FURTHER * further) / (_CLEAR + _FURTHER * _FURTHER_COUNTED)
-
-
-def spectrum_trust(spectrum: Spectrum) -> float:
-    """How far a spectrum is to be trusted, in [0, 1): it needs other failing runs, and passing ones.
-
-    With the judged run as the only failing one it says the same as the comparison of values, so nothing is added.
-    """
-    failing, passing = len(spectrum.failing), len(spectrum.passing)
-    return failing / (failing + 1) * passing / (passing + 1)
 
 
 _TOLD = {
@@ -267,7 +386,7 @@ def agent_scores(divergences: Divergences) -> dict[str, float]:
         unlike = fmean(divergences.by_step[index].get(DivergenceKind.CONTENT, 0.0) for index in own)
         scores[name] = _AGENT_BASE + _CLEAREST * max(strengths) + fmean(strengths) + _UNLIKE * unlike
         if spectrum is not None:
-            scores[name] += spectrum_trust(spectrum) * spectrum.by_agent.get(fold(name), 0.0)
+            scores[name] += spectrum.trust * spectrum.by_agent.get(fold(name), 0.0)
     return scores
 
 
@@ -289,47 +408,42 @@ def _log_odds(probability: float) -> float:
 
 
 MAX_EVIDENCE = 4
-_SHORT = 120
-"""Characters of a passing run's words that ``why`` repeats."""
 _WORTH_TELLING = 0.25
 """Share of the strongest reason's part in the score from which another reason is told too."""
-_VAGUE = (DivergenceKind.CONTENT, DivergenceKind.PATH)
+_VAGUE = (DivergenceKind.CONTENT,)
 """Told only when there is nothing better to say."""
 _WHY = {
     DivergenceKind.CLAIM: "No passing run says {words!r}",
     DivergenceKind.ARGUMENT: "No passing run calls the tool with {words!r}",
     DivergenceKind.MISPLACED: "The passing runs mostly have another value than {words!r} in such a place",
-    DivergenceKind.RESULT: "What came back differs from every passing run",
     DivergenceKind.ACT: "The passing runs do something else here",
     DivergenceKind.AGENT: "Another agent acts here in the passing runs",
     DivergenceKind.EXTRA: "The passing runs have no such step",
     DivergenceKind.REPEAT: "The passing runs do this once, and here it is done again",
     DivergenceKind.MISSING: "The passing runs did something before this that is missing here",
     DivergenceKind.MISSING_CHECK: "The passing runs made a check before going on, and it is missing here",
-    DivergenceKind.MISSING_CLAIM: "The passing runs have a value here that this run never says",
     DivergenceKind.EARLY_END: "The passing runs went on after this",
     DivergenceKind.CONTENT: "The passing runs say something else here",
-    DivergenceKind.PATH: "From here on the run is less like the passing ones",
 }
 
 
-def evidence_for(divergences: Divergences, step: int, trace: RunReading) -> tuple[Evidence, ...]:
+def evidence_for(divergences: Divergences, step: int) -> tuple[Evidence, ...]:
     """Why a step is named, the strongest reason first."""
-    return grouped(_reasons(divergences, step, trace), most=MAX_EVIDENCE)
+    return grouped(_reasons(divergences, step), most=MAX_EVIDENCE)
 
 
-def _reasons(divergences: Divergences, step: int, trace: RunReading) -> Iterator[Evidence]:
+def _reasons(divergences: Divergences, step: int) -> Iterator[Evidence]:
     marks = [mark for mark in divergences.marks if mark.step == step]
     told = _told_best([mark for mark in marks if mark.divergence not in _VAGUE]) or marks
     worth = _WORTH_TELLING * max((divergences.part_of(mark) for mark in told), default=0.0)
     for mark in sorted(told, key=lambda one: (-divergences.part_of(one), -one.weight)):
         if divergences.part_of(mark) < worth:
             break
-        quote = _passage(trace, mark.step, mark.words)
+        quote = _passage(divergences.comparison.run.reading, mark.step, mark.words)
         kind: EvidenceKind = "value" if mark.divergence in VALUES and quote else "sign"
         yield Evidence(step=step, quote=quote or "", why=_why(divergences.comparison, mark), kind=kind)
     if divergences.spectrum is not None:
-        reason = _spectrum_reason(divergences.spectrum, step)
+        reason = divergences.spectrum.reason(step)
         if reason:
             yield Evidence(step=step, why=reason)
 
@@ -344,12 +458,12 @@ def _told_best(marks: list[Mark]) -> list[Mark]:
     ]
 
 
-def _passage(trace: RunReading, step: int, words: str) -> str | None:
+def _passage(reading: RunReading, step: int, words: str) -> str | None:
     """The passage with the words that differ; in scripts without spaces they need not stand alone."""
     if not words:
         return None
-    found = trace.locate(step, words)
-    for passage in trace.passages(step) if found is None else ():
+    found = reading.locate(step, words)
+    for passage in reading.passages(step) if found is None else ():
         at = passage.raw.find(words)
         if at >= 0:
             return passage.quote_raw(at, at + len(words))
@@ -357,7 +471,7 @@ def _passage(trace: RunReading, step: int, words: str) -> str | None:
 
 
 def _why(comparison: RunComparison, mark: Mark) -> str:
-    why = _WHY[mark.divergence].format(words=shorten(mark.words))
+    why = _WHY[mark.divergence].format(words=one_line(mark.words))
     if mark.instead is None:
         return f"{why}."
     other = comparison.pairings[mark.instead.run].other.trajectory
@@ -367,27 +481,9 @@ def _why(comparison: RunComparison, mark: Mark) -> str:
 
 def _did(step: Step, instead: Instead) -> str:
     if instead.value:
-        return f"has {shorten(instead.value)!r}"
+        return f"has {one_line(instead.value)!r}"
     if step.tool_calls:
         return "calls " + ", ".join(repr(call.name) for call in step.tool_calls[:3])
     if step.recipient:
         return f"hands over to {step.recipient!r}"
-    return f"writes {shorten(step.content)!r}" if step.content.strip() else "acts"
-
-
-def _spectrum_reason(spectrum: Spectrum, step: int) -> str | None:
-    element = spectrum.top(step)
-    if element is None:
-        return None
-    failing, passing = spectrum.runs_with(element)
-    what = {ElementKind.AGENT: "agent", ElementKind.ACT: "kind of act", ElementKind.CLAIM: "value or sentence"}
-    return (
-        f"This {what[element.kind]} stands in {failing} of {1 + len(spectrum.failing)} failing runs of the task "
-        f"and in {passing} of {len(spectrum.passing)} passing ones."
-    )
-
-
-def shorten(text: str) -> str:
-    """The beginning of a text on one line."""
-    line = " ".join(text[: 4 * _SHORT].split())
-    return line if len(line) <= _SHORT else f"{line[: _SHORT - 1]}…"
+    return f"writes {one_line(step.content)!r}" if step.content.strip() else "acts"

@@ -2,27 +2,89 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
+from dataclasses import dataclass
+from enum import Enum
 
-import numpy as np
-
-from tracer_hooks.diagnosis._reading._roles import Role, is_checker
+from tracer_hooks.diagnosis._reading._roles import is_checker
 from tracer_hooks.diagnosis._reading._run import says_something
-from tracer_hooks.diagnosis.contrast._comparison import SAME_TASK, DivergenceKind, Instead, Mark, RunComparison
-from tracer_hooks.diagnosis.contrast._occurrences import Occurrence, Sightings, TokenKind, customary, fit
-from tracer_hooks.diagnosis.contrast._pairing import Pairing, cosine_of_words
+from tracer_hooks.diagnosis.contrast._comparison import SAME_TASK, Pairing, RunComparison, cosine_of_words
 from tracer_hooks.diagnosis.contrast._run_view import (
     Claim,
     ClaimKind,
     ComparedStep,
+    Occurrence,
     RunView,
+    Sightings,
+    TokenKind,
     claim_weight,
+    customary,
+    fit,
     is_rewording,
     parts_of,
-    value_claims,
 )
+
+
+class DivergenceKind(Enum):
+    """How a step differs from what the passing runs did."""
+
+    CLAIM = "claim"
+    """It says a value that no passing run has."""
+    ARGUMENT = "argument"
+    """It calls a tool with a value that no passing run used."""
+    MISPLACED = "misplaced"
+    """It has a value in a place where the passing runs have another one."""
+    ACT = "act"
+    """It does something else than the passing runs did in this place: another tool, another hand-off."""
+    AGENT = "agent"
+    """Another agent acts in this place."""
+    EXTRA = "extra"
+    """The passing runs have no such step."""
+    REPEAT = "repeat"
+    """The passing runs have no such step, and it does again what was done."""
+    MISSING = "missing"
+    """The passing runs did something before or in place of it."""
+    MISSING_CHECK = "missing check"
+    """The passing runs made a check before or in place of it."""
+    EARLY_END = "early end"
+    """The passing runs went on after it."""
+    CONTENT = "content"
+    """Its words are unlike those of the steps that it corresponds to."""
+
+
+VALUES = (DivergenceKind.CLAIM, DivergenceKind.ARGUMENT)
+"""What a step says and what it passes to a tool: one kind of difference when it is weighed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Instead:
+    """What a passing run did in the place of a step."""
+
+    run: int
+    """Which of the compared runs, as a position."""
+    step: int
+    """Its step."""
+    value: str = ""
+    """The words that count, when there are any."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """One difference, charged to one step."""
+
+    step: int
+    divergence: DivergenceKind
+    weight: float
+    """How much it counts, at least 0; about 1 for a clear difference from every passing run."""
+    words: str = ""
+    """The words of the step that differ."""
+    claim: Claim | None = None
+    """The claim that they make."""
+    instead: Instead | None = None
+    """What a passing run did instead."""
+
 
 _LEAST = 0.05
 """Weights below it are not worth a mark."""
@@ -30,17 +92,12 @@ _SUBSTITUTED = 1.5
 """Factor for a value in whose place the passing runs have another one that this run never has."""
 _CARRIED, _MOST_CARRIED = 0.25, 3
 """Gain for each later step that takes a value over, and how many of them count."""
-_RECEIVED = 0.5
-"""Factor for a value that a tool gave back although it was asked what the passing runs asked."""
 _ALREADY_KNOWN = 0.5
 """Factor for an argument whose value was in the run before: only its use is new."""
 _FREE_TEXT = 0.2
 """Factor for an argument of several words: models put the same thing in other words."""
 _REWORDED = 0.2
 """Factor for a date or time of known numbers in another form."""
-_CONSENSUS = 0.6
-"""Share of the passing runs that must say a value for its absence to count."""
-_VALUES = (ClaimKind.NUMBER, ClaimKind.CODE, ClaimKind.ARGUMENT)
 
 
 def foreign_values(comparison: RunComparison) -> Iterator[Mark]:
@@ -48,7 +105,7 @@ def foreign_values(comparison: RunComparison) -> Iterator[Mark]:
     run = comparison.run
     for index in run.acts:
         best: dict[str, Mark] = {}
-        for claim, words in value_claims(run.steps[index]):
+        for claim, words in run.steps[index].made.items():
             if claim in run.known_before[index]:
                 continue
             mark = _foreign_mark(comparison, index, claim, words)
@@ -66,15 +123,15 @@ def _foreign_mark(comparison: RunComparison, index: int, claim: Claim, words: st
         weight *= _argument_factor(comparison.run, index, claim)
     instead = _counterpart(comparison, index, claim)
     weight *= _SUBSTITUTED if instead is not None else 1.0
-    weight *= _REWORDED if is_rewording(claim, comparison.run.known_before[index]) else 1.0
     weight *= 1.0 + _CARRIED * min(_MOST_CARRIED, _taken_over(comparison.run, index, claim))
+    weight *= _REWORDED if is_rewording(claim, comparison.run.known_before[index]) else 1.0
     return Mark(
         step=index,
         divergence=DivergenceKind.ARGUMENT if is_argument else DivergenceKind.CLAIM,
         weight=weight,
         words=words,
         claim=claim,
-        instead=instead or _beside(comparison, index),
+        instead=instead or next((Instead(run=run, step=step) for run, step in comparison.partners_of(index)), None),
     )
 
 
@@ -93,102 +150,12 @@ def _taken_over(run: RunView, index: int, claim: Claim) -> int:
 
 def _counterpart(comparison: RunComparison, index: int, claim: Claim) -> Instead | None:
     """The value that the nearest passing run has in this place, and that this run never has."""
-    ranked = sorted(range(len(comparison.pairings)), key=lambda one: -comparison.weights[one])
-    for position in ranked:
-        pairing = comparison.pairings[position]
-        partner = pairing.partners[index]
-        if partner < 0:
-            continue
-        for other, words in value_claims(pairing.other.steps[partner]):
+    for position, partner in comparison.partners_of(index):
+        for other, words in comparison.pairings[position].other.steps[partner].made.items():
             same_place = other.kind is claim.kind and other.slot == claim.slot
             if same_place and other not in comparison.run.known and claim_weight(other) >= claim_weight(claim) / 2:
                 return Instead(run=position, step=partner, value=words)
     return None
-
-
-def _beside(comparison: RunComparison, index: int) -> Instead | None:
-    """The step that stands beside this one in the nearest passing run that has one."""
-    ranked = sorted(range(len(comparison.pairings)), key=lambda one: -comparison.weights[one])
-    for position in ranked:
-        partner = comparison.pairings[position].partners[index]
-        if partner >= 0:
-            return Instead(run=position, step=partner)
-    return None
-
-
-def foreign_results(comparison: RunComparison) -> Iterator[Mark]:
-    """What tools and reporters gave back that no passing run was given, charged to the act that asked for it."""
-    run, asked = comparison.run, None
-    for step in run.steps:
-        if step.role is Role.PERSON:
-            continue
-        asked = step.index if step.role is Role.AGENT else asked
-        if asked is None or _asks_otherwise(comparison, run.steps[asked]):
-            continue
-        strongest = _strongest_received(comparison, step)
-        if strongest is not None:
-            claim, words, weight = strongest
-            yield Mark(
-                step=asked,
-                divergence=DivergenceKind.RESULT,
-                weight=_RECEIVED * weight,
-                words=words if step.index == asked else "",
-                claim=claim,
-                instead=_beside(comparison, asked),
-            )
-
-
-def _asks_otherwise(comparison: RunComparison, step: ComparedStep) -> bool:
-    """Tell whether the step's own values are foreign, which explains that of what came back."""
-    return any(
-        comparison.foreignness(claim) > _CONSENSUS
-        for claim, _ in value_claims(step)
-        if claim not in comparison.run.known_before[step.index]
-    )
-
-
-def _strongest_received(comparison: RunComparison, step: ComparedStep) -> tuple[Claim, str, float] | None:
-    before = comparison.run.known_before[step.index]
-    weighed = [
-        (claim, words, claim_weight(claim) * comparison.foreignness(claim) * comparison.nearness)
-        for claim, words in step.received.items()
-        if claim not in before and claim.kind in _VALUES
-    ]
-    best = max(weighed, key=lambda one: one[2], default=None)
-    return best if best is not None and best[2] >= _LEAST else None
-
-
-def missing_values(comparison: RunComparison) -> Iterator[Mark]:
-    """Values that most passing runs say and this run never does, charged to the place where they should stand."""
-    run = comparison.run
-    if not run.acts:
-        return
-    place = lru_cache(maxsize=None)(lambda position, column: comparison.pairings[position].place_of(column))
-    for claim, said in _consensus(comparison).items():
-        share = sum(comparison.weights[position] for position, _, _ in said)
-        if share < _CONSENSUS:
-            continue
-        position, column, words = max(said, key=lambda one: comparison.weights[one[0]])
-        yield Mark(
-            step=act_at(run, place(position, column)),
-            divergence=DivergenceKind.MISSING_CLAIM,
-            weight=claim_weight(claim) * share * comparison.nearness,
-            instead=Instead(run=position, step=column, value=words),
-        )
-
-
-def _consensus(comparison: RunComparison) -> dict[Claim, list[tuple[int, int, str]]]:
-    """For each value that the run lacks, which of the passing runs say it first, in which step and words."""
-    said: dict[Claim, list[tuple[int, int, str]]] = {}
-    for position, pairing in enumerate(comparison.pairings):
-        for column in pairing.other.acts:
-            before = pairing.other.known_before[column]
-            for claim, words in value_claims(pairing.other.steps[column]):
-                if claim.kind in _VALUES and claim not in comparison.run.known and claim not in before:
-                    found = said.setdefault(claim, [])
-                    if not found or found[-1][0] != position:
-                        found.append((position, column, words))
-    return said
 
 
 def act_at(run: RunView, place: int) -> int:
@@ -198,11 +165,10 @@ def act_at(run: RunView, place: int) -> int:
 
 _UNFIT = 6.0
 """A misfit of this size weighs 1."""
-"""Weights below it are not worth a mark."""
 _MARKED = 6
 """Values of one step that get a mark at most; the rest of a list that is out of place would add next to nothing."""
-_DERIVED, _SHORT = 0.5, 0.7
-"""Factors for a number that the step computes from others of it, and for one of two digits."""
+_DERIVED = 0.5
+"""Factor for a number that the step computes from others of it."""
 _COUNTED, _FACTORS = 40, range(2, 10)
 """How many numbers of a step are tried as terms, and by what they are multiplied."""
 _EXACT = 0.005
@@ -227,59 +193,39 @@ def misplaced_values(comparison: RunComparison) -> Iterator[Mark]:
             misfits = _misfits(values.own, [*passing, so_far])
             news = [(misfit - worst.get(key, 0.0), one) for key, (one, misfit) in misfits.items()]
             for more, one in sorted(news, key=lambda found: -found[0])[:_MARKED]:
-                mark = _mark(comparison, index, one, more / _UNFIT, passing) if more / _UNFIT >= _LEAST else None
-                if mark is not None:
-                    yield mark
+                usual = customary(one, passing) if more / _UNFIT >= _LEAST else None
+                if usual is not None:
+                    yield Mark(
+                        step=index,
+                        divergence=DivergenceKind.MISPLACED,
+                        weight=more / _UNFIT,
+                        words=one.words,
+                        instead=_where(comparison, one, usual),
+                    )
             worst |= {key: max(misfit, worst.get(key, 0.0)) for key, (_, misfit) in misfits.items()}
         so_far.add(values.own)
-
-
-def _mark(
-    comparison: RunComparison, index: int, one: Occurrence, weight: float, passing: Sequence[Sightings]
-) -> Mark | None:
-    if _is_said_there(comparison, one):
-        return None
-    usual = customary(one, passing)
-    if usual is None:
-        return None
-    instead = _where(comparison, one, usual)
-    return Mark(step=index, divergence=DivergenceKind.MISPLACED, weight=weight, words=one.words, instead=instead)
-
-
-def _is_said_there(comparison: RunComparison, one: Occurrence) -> bool:
-    """Tell whether a passing run has this very value among the same words."""
-    return any(
-        one.around <= place.around
-        for pairing in comparison.pairings
-        for _, place in pairing.other.own_places.get((one.kind, one.form), ())
-    )
 
 
 def _misfits(
     own: tuple[Occurrence, ...], runs: Sequence[Sightings]
 ) -> Mapping[tuple[str, str], tuple[Occurrence, float]]:
     """For each value of a step the place that it fits least, with how little it fits there."""
-    numbers = _numbers(own)
+    forms = dict.fromkeys(one.form for one in own if one.kind is TokenKind.NUMBER)
+    numbers = [float(form) for form in forms][:_COUNTED]
     found: dict[tuple[str, str], tuple[Occurrence, float]] = {}
     for one in own:
         misfit = -fit(one, runs)
         if misfit <= 0:
             continue
-        if one.kind is TokenKind.NUMBER:
-            misfit *= _SHORT if len(one.form) == 2 else 1.0
-            misfit *= _DERIVED if _is_derived(float(one.form), numbers) else 1.0
+        if one.kind is TokenKind.NUMBER and _is_derived(float(one.form), numbers):
+            misfit *= _DERIVED
         key = (one.kind.value, one.form)
         if key not in found or found[key][1] < misfit:
             found[key] = (one, misfit)
     return found
 
 
-def _numbers(own: tuple[Occurrence, ...]) -> tuple[float, ...]:
-    forms = dict.fromkeys(one.form for one in own if one.kind is TokenKind.NUMBER)
-    return tuple(float(form) for form in forms)[:_COUNTED]
-
-
-def _is_derived(value: float, numbers: tuple[float, ...]) -> bool:
+def _is_derived(value: float, numbers: Sequence[float]) -> bool:
     """Tell whether a number is the sum, the difference or a small multiple of others in its step."""
     others = [number for number in numbers if number != value]
     there = {round(number, 2) for number in others}
@@ -292,24 +238,13 @@ def _is_derived(value: float, numbers: tuple[float, ...]) -> bool:
 
 
 def _where(comparison: RunComparison, one: Occurrence, usual: str) -> Instead | None:
-    """Where the nearest passing run that has the usual value there has it."""
-    ranked = sorted(range(len(comparison.pairings)), key=lambda position: -comparison.weights[position])
-    for position in ranked:
-        found = _nearest_place(comparison.pairings[position].other, one, usual)
-        if found is not None:
-            return Instead(run=position, step=found[0], value=found[1])
+    """Where the nearest passing run with the usual value in a like place has it: in the place most like this one."""
+    for position in comparison.nearest_first:
+        places = comparison.pairings[position].other.own_places.get((one.kind, usual), ())
+        step, found = max(places, key=lambda place: len(place[1].around & one.around), default=(0, None))
+        if found is not None and found.around & one.around:
+            return Instead(run=position, step=step, value=found.words)
     return None
-
-
-def _nearest_place(run: RunView, one: Occurrence, usual: str) -> tuple[int, str] | None:
-    """Where the run has the value in the place most like this one."""
-    places = run.own_places.get((one.kind, usual), ())
-    shared = [len(other.around & one.around) for _, other in places]
-    most = max(shared, default=0)
-    if not most:
-        return None
-    index, other = places[shared.index(most)]
-    return index, other.words
 
 
 _MAJORITY = 0.5
@@ -322,25 +257,21 @@ _REPEATED_FROM = 0.9
 """Similarity of the words from which a step is a repetition of an earlier one."""
 
 
-def path_trust(comparison: RunComparison) -> float:
-    """How much a difference in the path means, in [0, 1]: more when the passing runs themselves are alike."""
-    return comparison.agreement * (0.5 + 0.5 * comparison.nearness)
-
-
 def extra_steps(comparison: RunComparison) -> Iterator[Mark]:
     """Acts that most of the passing runs do not have, in this place or any other."""
     run = comparison.run
     for index in run.acts:
         step = run.steps[index]
-        share = comparison.share(lambda one, index=index: one.partners[index] < 0)  # type: ignore[misc]
+        alone = (one.partners[index] < 0 for one in comparison.pairings)
+        share = sum(itertools.compress(comparison.weights, alone))
         if share <= _MAJORITY or step.is_empty:
             continue
         rarity = max(_rarity(step, run, one.other) for one in comparison.pairings)
-        repeats = _repeated(run, index)
+        repeats = _repeats(run, index)
         yield Mark(
             step=index,
-            divergence=DivergenceKind.EXTRA if repeats is None else DivergenceKind.REPEAT,
-            weight=share * share * (rarity if repeats is None else _NEW_ACT) * path_trust(comparison),
+            divergence=DivergenceKind.REPEAT if repeats else DivergenceKind.EXTRA,
+            weight=share * share * (_NEW_ACT if repeats else rarity) * comparison.path_trust,
         )
 
 
@@ -352,14 +283,13 @@ def _rarity(step: ComparedStep, here: RunView, there: RunView) -> float:
     return _MORE_OFTEN if count < here.act_counts[step.act] else _SAME_OFTEN
 
 
-def _repeated(run: RunView, index: int) -> int | None:
-    """The earlier step that this one repeats."""
+def _repeats(run: RunView, index: int) -> bool:
+    """Tell whether an earlier step did the same."""
     step = run.steps[index]
-    for earlier in run.steps[:index]:
-        same_act = earlier.act == step.act and bool(step.terms)
-        if same_act and cosine_of_words(step.terms, earlier.terms) >= _REPEATED_FROM:
-            return earlier.index
-    return None
+    return bool(step.terms) and any(
+        earlier.act == step.act and cosine_of_words(step.terms, earlier.terms) >= _REPEATED_FROM
+        for earlier in run.steps[:index]
+    )
 
 
 def changed_acts(comparison: RunComparison) -> Iterator[Mark]:
@@ -367,33 +297,26 @@ def changed_acts(comparison: RunComparison) -> Iterator[Mark]:
     run = comparison.run
     for index in run.acts:
         step = run.steps[index]
-        others = [_partner(one, index) for one in comparison.pairings]
-        weighed = list(zip(others, comparison.weights, strict=True))
-        agent = sum(share for other, share in weighed if other is not None and other.act.agent != step.act.agent)
-        act = sum(share for other, share in weighed if other is not None and _does_otherwise(step, other))
+        agent = act = 0.0
+        instead: Instead | None = None
+        for position, partner in comparison.partners_of(index):
+            other = comparison.pairings[position].other.steps[partner]
+            if other.act == step.act:
+                continue
+            instead = instead or Instead(run=position, step=partner)
+            if other.act.agent != step.act.agent:
+                agent += comparison.weights[position]
+            else:
+                act += comparison.weights[position]
         if max(agent, act) <= _MAJORITY:
             continue
         rarity = max(_rarity(step, run, one.other) for one in comparison.pairings)
-        position = max(
-            (k for k, other in enumerate(others) if other is not None and other.act != step.act),
-            key=lambda k: comparison.weights[k],
-        )
-        beside = others[position]
         yield Mark(
             step=index,
             divergence=DivergenceKind.AGENT if agent > _MAJORITY else DivergenceKind.ACT,
-            weight=max(agent, act) ** 2 * rarity * path_trust(comparison),
-            instead=Instead(run=position, step=beside.index) if beside is not None else None,
+            weight=max(agent, act) ** 2 * rarity * comparison.path_trust,
+            instead=instead,
         )
-
-
-def _does_otherwise(step: ComparedStep, other: ComparedStep) -> bool:
-    return other.act.agent == step.act.agent and (other.act.kind, other.act.target) != (step.act.kind, step.act.target)
-
-
-def _partner(pairing: Pairing, index: int) -> ComparedStep | None:
-    column = pairing.partners[index]
-    return pairing.other.steps[column] if column >= 0 else None
 
 
 def missing_steps(comparison: RunComparison) -> Iterator[Mark]:
@@ -404,15 +327,16 @@ def missing_steps(comparison: RunComparison) -> Iterator[Mark]:
     instead: dict[tuple[int, DivergenceKind], Instead] = {}
     for position, pairing in enumerate(comparison.pairings):
         for column in pairing.missing:
-            if _is_sign_off(pairing.other, column):
-                continue
+            step = pairing.other.trajectory.steps[column]
+            if not (says_something(step.content) or step.tool_calls or step.recipient):
+                continue  # it only signs off
             place = pairing.place_of(column)
             key = (act_at(comparison.run, place), _what_is_missing(pairing, column, place))
             rarity = _rarity(pairing.other.steps[column], pairing.other, comparison.run)
-            weights[key] += comparison.weights[position] * rarity * path_trust(comparison)
+            weights[key] += comparison.weights[position] * rarity * comparison.path_trust
             instead.setdefault(key, Instead(run=position, step=column))
-    for (step, divergence), weight in weights.items():
-        yield Mark(step=step, divergence=divergence, weight=weight, instead=instead[step, divergence])
+    for key, weight in weights.items():
+        yield Mark(step=key[0], divergence=key[1], weight=weight, instead=instead[key])
 
 
 def _what_is_missing(pairing: Pairing, column: int, place: int) -> DivergenceKind:
@@ -422,32 +346,12 @@ def _what_is_missing(pairing: Pairing, column: int, place: int) -> DivergenceKin
     return DivergenceKind.EARLY_END if place > pairing.run.acts[-1] else DivergenceKind.MISSING
 
 
-def _is_sign_off(run: RunView, column: int) -> bool:
-    step = run.trajectory.steps[column]
-    return not (says_something(step.content) or step.tool_calls or step.recipient)
-
-
 def unlike_content(comparison: RunComparison) -> Iterator[Mark]:
     """Steps whose words no step that corresponds to them comes near; one passing run that says the same is enough."""
     trust = comparison.agreement * comparison.nearness
     for index in comparison.run.acts:
-        found = [
-            float(one.content[index, one.partners[index]]) for one in comparison.pairings if one.partners[index] >= 0
-        ]
+        partners = comparison.partners_of(index)
+        found = [float(comparison.pairings[run].content[index, partner]) for run, partner in partners]
         unlike = trust * (1.0 - max(found, default=1.0))
         if unlike > _LEAST_UNLIKE:
             yield Mark(step=index, divergence=DivergenceKind.CONTENT, weight=unlike)
-
-
-def path_breaks(comparison: RunComparison) -> Iterator[Mark]:
-    """How much less like the passing runs the run is from each step on than before it (a scan for a change point)."""
-    run, steps = comparison.run, len(comparison.run.steps)
-    if steps < 2:
-        return
-    quality = np.average([one.quality for one in comparison.pairings], axis=0, weights=comparison.weights)
-    for index in run.acts:
-        before = float(quality[:index].mean()) if index else comparison.agreement
-        drop = before - float(quality[index:].mean())
-        size = (index + 1) * (steps - index) / (steps + 1) ** 2 * 4  # small samples at either end say little
-        if drop > 0:
-            yield Mark(step=index, divergence=DivergenceKind.PATH, weight=drop * size**0.5)

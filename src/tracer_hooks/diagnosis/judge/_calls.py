@@ -1,36 +1,166 @@
-"""The questions to the judge about one trajectory: within a budget, from a cache where it can be, and logged."""
+"""The judge's model, and the questions to it about one run: within a budget, from a cache where it can be, logged."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import logging
 import os
-import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
+from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any, Generic, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from tracer_hooks.diagnosis.judge._case import JudgeCase, JudgeVerdict
-from tracer_hooks.diagnosis.judge._options import JudgeBudget, JudgeOptions, variable_of
+from tracer_hooks._files import write_files
+from tracer_hooks._guard import warn_once
 from tracer_hooks.diagnosis.judge._prompts import RunTranscript, cut, render
-from tracer_hooks.diagnosis.judge._replies import JudgeReply, ReplyError, parse_reply, reply_schema
-from tracer_hooks.endpoint import ChatCompletion, ChatMessage, ChatModel, ChatRequest
-from tracer_hooks.errors import AttributionError, ConfigError, OutputParseError
+from tracer_hooks.diagnosis.judge._replies import (
+    JudgeCase,
+    JudgeReply,
+    JudgeVerdict,
+    ReplyError,
+    parse_reply,
+    reply_schema,
+)
+from tracer_hooks.endpoint import (
+    OPENAI,
+    ChatCompletion,
+    ChatMessage,
+    ChatModel,
+    ChatRequest,
+    Endpoint,
+    EndpointClient,
+    estimated_tokens,
+)
+from tracer_hooks.errors import AttributionError, ConfigError, EndpointError, MissingExtraError, OutputParseError
 from tracer_hooks.schema import Usage
+
+if TYPE_CHECKING:
+    from tracer_hooks.diagnosis.judge._attributor import JudgeBudget, JudgeOptions
 
 R = TypeVar("R", bound=JudgeReply)
 T = TypeVar("T")
 
+PREFIX = "TRACER_HOOKS_JUDGE_"
+GROUP = "tracer_hooks.judge_models"
+"""Entry point group; ``local`` makes a :class:`~tracer_hooks.endpoint.ChatModel` of options whose model is a folder."""
+_MOST_BYTES_PER_TOKEN = 8
+"""Text of any kind has more tokens than this; Ollama cuts longer prompts to its context and answers all the same."""
 _BAD_REPLY_CHARS, _COMPLAINT_CHARS = 500, 400
 _REPAIR_TOKENS = 700
 """The tokens that the second attempt adds to a prompt at most, in any script: the bad reply and its complaint, cut."""
 _LEAST_ROOM = 200
-_log = logging.getLogger("tracer_hooks")
+
+
+def variable_of(name: str) -> str:
+    """The environment variable of an option that has one."""
+    return PREFIX + {"context_tokens": "CONTEXT", "timeout_s": "TIMEOUT"}.get(name, name.upper())
+
+
+_OWN_KEY = variable_of("api_key")
+
+
+def model_of(options: JudgeOptions) -> ChatModel:
+    """The model that ``options`` name.
+
+    Raises:
+        ConfigError: They name none, or there is no key for its endpoint; the message says what to set.
+        MissingExtraError: It needs a distribution that is not installed.
+    """
+    if not options.model:
+        raise ConfigError(
+            f"the attributor 'judge' has no model: set {variable_of('model')} to the name of a model, and "
+            f"{variable_of('base_url')} to the OpenAI-compatible endpoint that serves it, such as "
+            f"http://127.0.0.1:8000/v1; or set {variable_of('model')} to a directory with a transformers model"
+        )
+    if options.base_url is not None or not Path(options.model).is_dir():
+        return EndpointModel(options)
+    for point in entry_points(group=GROUP, name="local"):
+        found: Callable[[JudgeOptions], ChatModel] = point.load()
+        return found(options)
+    raise MissingExtraError("a judge from a local model", "tracer-hooks[models]")
+
+
+class EndpointModel:
+    """A :class:`~tracer_hooks.endpoint.ChatModel` behind an endpoint, whose errors name the judge's settings.
+
+    Raises:
+        MissingExtraError: ``openai`` is not installed.
+        ConfigError: The endpoint needs a key, and there is none.
+    """
+
+    def __init__(self, options: JudgeOptions) -> None:
+        self._options = options
+        self.name = options.model
+        self.context_tokens = options.context_tokens
+        base_url = options.base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI
+        self._client = EndpointClient(
+            Endpoint(base_url=base_url, model=options.model, api_key=_key(options)),
+            needed_by="a judge behind an OpenAI-compatible endpoint",
+            timeout_s=options.timeout_s,
+            attempts=options.attempts,
+            backoff_s=options.backoff_s,
+            extra_body=options.extra_body,
+        )
+        self.identity = json.dumps([self._client.address, self.name, dict(options.extra_body)], sort_keys=True)
+
+    def count_tokens(self, text: str) -> int:
+        """An upper estimate; the server's tokenizer is not known."""
+        return estimated_tokens(text)
+
+    def complete(self, request: ChatRequest, *, timeout_s: float | None = None) -> ChatCompletion:
+        """Answer ``request``; see :class:`~tracer_hooks.endpoint.ChatModel`.
+
+        Raises:
+            AttributionError: The endpoint cannot be reached, refuses the request, or answers with something else.
+        """
+        try:
+            reply = self._client.complete(request, timeout_s=timeout_s)
+        except EndpointError as error:
+            where = f"the judge's endpoint {self._client.address!r}"
+            raise AttributionError(f"{where} {error.reason}. {self._next_step(error.kind)}") from error
+        sent = sum(len(message.content.encode("utf-8", "replace")) for message in request.messages)
+        if 0 < reply.usage.input_tokens < sent // _MOST_BYTES_PER_TOKEN:
+            warn_once(
+                f"judge's prompts cut by {self.identity}",
+                "the judge's endpoint %r read %d tokens of a prompt of %d bytes: it seems to cut prompts. "
+                "Set %s to the tokens that it takes, or raise its own limit",
+                *(self._client.address, reply.usage.input_tokens, sent, variable_of("context_tokens")),
+            )
+        return reply
+
+    def _next_step(self, kind: str) -> str:
+        return {
+            "timeout": f"Set {variable_of('timeout_s')} (now {self._options.timeout_s:g} s)",
+            "key": f"Set {_OWN_KEY} to a key that it takes",
+            "refused": f"Check the model's name {self.name!r}, and {variable_of('context_tokens')}, what fits",
+        }.get(kind, f"Start the server, or set {variable_of('base_url')} to one that is OpenAI-compatible")
+
+
+def _key(options: JudgeOptions) -> str:
+    """The key; a word that means nothing for endpoints that want none. OpenAI's goes to no other endpoint."""
+    if options.api_key_env:
+        if named := os.environ.get(options.api_key_env):
+            return named
+        raise ConfigError(
+            f"the attributor 'judge' expects its key in the variable {options.api_key_env!r}, which is not set. "
+            "Set it, or api_key_env to the name of another one"
+        )
+    if own := os.environ.get(_OWN_KEY):
+        return own
+    shared_url = os.environ.get("OPENAI_BASE_URL")
+    is_elsewhere = options.base_url is not None and options.base_url != shared_url
+    shared = None if is_elsewhere else os.environ.get("OPENAI_API_KEY")
+    if shared is None and options.base_url is None and not shared_url:
+        raise ConfigError(
+            f"the attributor 'judge' has no endpoint for the model {options.model!r}: set {variable_of('base_url')} to "
+            f"an OpenAI-compatible one, or OPENAI_API_KEY to use OpenAI's, or {variable_of('model')} to a directory "
+            "with a transformers model"
+        )
+    return shared or "none"
 
 
 class JudgeBudgetSpentError(AttributionError):
@@ -60,15 +190,10 @@ class Meter:
         self.check_time()
         self.calls += 1
 
-    def spend(self, usage: Usage) -> None:
-        """Count the tokens of a call."""
-        self.usage += usage
-
     def seconds_left(self) -> float | None:
         """Seconds that are left, not below 0; None when there is no limit."""
-        if self._budget.seconds is None:
-            return None
-        return max(0.0, self._began + self._budget.seconds - time.monotonic())
+        limit = self._budget.seconds
+        return None if limit is None else max(0.0, self._began + limit - time.monotonic())
 
     def check_time(self) -> None:
         """Refuse to go on when the time is over.
@@ -89,7 +214,6 @@ class ReplyCache:
 
     def __init__(self, directory: Path | None) -> None:
         self._directory = directory
-        self._is_broken = False
 
     def get(self, identity: str, request: ChatRequest) -> ChatCompletion | None:
         """The reply to ``request``, its usage 0; None when there is none."""
@@ -103,68 +227,31 @@ class ReplyCache:
 
     def put(self, identity: str, request: ChatRequest, reply: ChatCompletion) -> None:
         """Keep the reply to ``request``."""
-        if self._directory is None or self._is_broken:
+        if self._directory is None:
             return
         data = {"text": reply.text, "label_logprobs": _floats(reply.label_logprobs)}
+        path = _path(self._directory, identity, request)
         try:
-            _write(_path(self._directory, identity, request), json.dumps(data, ensure_ascii=False))
+            write_files({path: json.dumps(data, ensure_ascii=False).encode("utf-8", "replace")})
         except OSError as error:
-            self._is_broken = True
-            _log.warning("the judge keeps no replies: cannot write to %r (%s)", str(self._directory), error.strerror)
+            folder = str(self._directory)
+            warn_once(
+                f"no replies kept in {folder}",
+                "the judge keeps no replies: cannot write to %r (%s)",
+                *(folder, error.strerror),
+            )
 
 
 def _path(directory: Path, identity: str, request: ChatRequest) -> Path:
-    key = hashlib.sha256(json.dumps(_key(identity, request), sort_keys=True).encode()).hexdigest()
-    return directory / key[:2] / f"{key}.json"
-
-
-def _key(identity: str, request: ChatRequest) -> list[Any]:
     messages = [[message.role, message.content] for message in request.messages]
     sampling = [request.max_tokens, request.temperature, request.seed, list(request.labels)]
-    return [identity, messages, request.schema, sampling]
+    document = json.dumps([identity, messages, request.schema, sampling], sort_keys=True)
+    key = hashlib.sha256(document.encode()).hexdigest()
+    return directory / key[:2] / f"{key}.json"
 
 
 def _floats(values: Mapping[str, Any] | None) -> dict[str, float] | None:
     return None if values is None else {name: float(value) for name, value in values.items()}
-
-
-def _write(path: Path, text: str) -> None:
-    """Write whole or not at all: another process may read at any time."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-
-
-class CallDetails(TypedDict, total=False):
-    """Details of how a call went."""
-
-    elapsed_s: float
-    is_cached: bool
-    problem: str | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JudgeCall:
-    """One question and what came of it."""
-
-    run_id: str
-    protocol: str
-    question: str
-    """Name of the prompt."""
-    model: str
-    request: ChatRequest
-    reply: ChatCompletion | None
-    """None when the call failed."""
-    elapsed_s: float = 0.0
-    is_cached: bool = False
-    problem: str | None = None
-    """Why the call failed, or why its reply could not be used."""
 
 
 class CallLog:
@@ -184,31 +271,21 @@ class CallLog:
             except OSError as error:
                 raise ConfigError(f"call_log={str(path)!r} of the attributor 'judge': {error.strerror}") from error
 
-    def add(self, call: JudgeCall) -> None:
-        """Write one line."""
+    def add(self, request: ChatRequest, reply: ChatCompletion | None, **details: object) -> None:
+        """Write one line: a question, its reply (None when the call failed), and how the call went."""
         if self._path is None:
             return
-        line = json.dumps(_line(call), ensure_ascii=False, default=str)
+        line = {
+            "at": datetime.now(UTC).isoformat(),
+            **details,
+            "messages": [asdict(message) for message in request.messages],
+            "reply": None if reply is None else reply.text,
+            "label_logprobs": None if reply is None else reply.label_logprobs,
+            "usage": None if reply is None else reply.usage.model_dump(),
+        }
+        written = json.dumps(line, ensure_ascii=False, default=str)
         with self._lock, self._path.open("a", encoding="utf-8", errors="replace") as file:
-            file.write(line + "\n")
-
-
-def _line(call: JudgeCall) -> dict[str, Any]:
-    usage = None if call.reply is None else call.reply.usage.model_dump()
-    return {
-        "at": datetime.now(UTC).isoformat(),
-        "run_id": call.run_id,
-        "protocol": call.protocol,
-        "question": call.question,
-        "model": call.model,
-        "messages": [asdict(message) for message in call.request.messages],
-        "reply": None if call.reply is None else call.reply.text,
-        "label_logprobs": None if call.reply is None else call.reply.label_logprobs,
-        "usage": usage,
-        "elapsed_s": round(call.elapsed_s, 4),
-        "cached": call.is_cached,
-        "problem": call.problem,
-    }
+            file.write(written + "\n")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -248,7 +325,9 @@ class JudgeSession:
     protocol: str
     meter: Meter
     best: JudgeVerdict | None = None
-    """The best answer so far, for when the budget is spent."""
+    """The best answer so far, for when the budget is spent; in the end the answer."""
+    problem: str | None = None
+    """The reason that there is no answer, or no finished one."""
     transcript: RunTranscript = field(init=False)
 
     def __post_init__(self) -> None:
@@ -262,7 +341,7 @@ class JudgeSession:
             AttributionError: The context is too small for the question alone.
         """
         model, options = self.resources.model, self.resources.options
-        fixed = model.count_tokens(self._system()) + model.count_tokens(self._ask(prompt, {**values, "steps": ""}))
+        fixed = sum(model.count_tokens(each.content) for each in self.messages(prompt, {**values, "steps": ""}))
         left = model.context_tokens - options.reply_tokens - fixed - _REPAIR_TOKENS
         if left < _LEAST_ROOM:
             needed = model.context_tokens - left + _LEAST_ROOM
@@ -272,9 +351,14 @@ class JudgeSession:
             )
         return left
 
+    def values(self, prompt: str, steps: Sequence[int], focus: Iterable[int], /, **values: object) -> dict[str, object]:
+        """The values of a template with ``steps`` in the room that it leaves, those in ``focus`` cut last."""
+        return {**values, "steps": self.transcript.fitted(steps, self.room(prompt, **values), focus=focus)}
+
     def messages(self, prompt: str, values: Mapping[str, object]) -> tuple[ChatMessage, ...]:
         """The prompt, before the model has answered anything."""
-        return ChatMessage("system", self._system()), ChatMessage("user", self._ask(prompt, values))
+        question = render(prompt, case=self.case, **values)
+        return ChatMessage("system", render("system", case=self.case)), ChatMessage("user", question)
 
     def ask(self, question: Question[R, T]) -> T:
         """The answer to ``question``.
@@ -288,10 +372,10 @@ class JudgeSession:
         request, cache, identity = self._request(question, asked), self.resources.cache, self.resources.model.identity
         known = cache.get(identity, request)
         if known is not None:
-            self._log(question, request, known, is_cached=True)
+            self._log(question, request, known, cached=True)
         reply = known if known is not None else self._call(question, request)
         try:
-            answer = self._read(question, reply)
+            answer = _read(question, reply)
         except ReplyError as problem:
             reply, answer = self._repair(question, asked, reply, problem)
         if reply is not known:
@@ -307,7 +391,7 @@ class JudgeSession:
         messages = (*asked, ChatMessage("assistant", shown), ChatMessage("user", complaint))
         reply = self._call(question, self._request(question, messages), problem=f"repairs: {problem}")
         try:
-            return reply, self._read(question, reply)
+            return reply, _read(question, reply)
         except ReplyError as again:
             raise OutputParseError(
                 f"the judge {self.resources.model.name!r} gave no usable reply about run "
@@ -316,20 +400,17 @@ class JudgeSession:
                 raw=reply.text,
             ) from again
 
-    def _read(self, question: Question[R, T], reply: ChatCompletion) -> T:
-        return question.read(parse_reply(reply.text, question.kind, is_cut=reply.is_cut), reply)
-
     def _call(self, question: Question[R, T], request: ChatRequest, *, problem: str | None = None) -> ChatCompletion:
         model, began = self.resources.model, time.monotonic()
         self.meter.admit(sum(model.count_tokens(message.content) for message in request.messages))
         try:
             reply = model.complete(request, timeout_s=self.meter.seconds_left())
         except AttributionError as error:
-            self._log(question, request, None, elapsed_s=time.monotonic() - began, problem=str(error))
+            self._log(question, request, None, elapsed_s=round(time.monotonic() - began, 4), problem=str(error))
             self.meter.check_time()  # a call that was cut short by the budget is no failure of the endpoint
             raise
-        self.meter.spend(reply.usage)
-        self._log(question, request, reply, elapsed_s=time.monotonic() - began, problem=problem)
+        self.meter.usage += reply.usage
+        self._log(question, request, reply, elapsed_s=round(time.monotonic() - began, 4), problem=problem)
         return reply
 
     def _request(self, question: Question[R, T], messages: tuple[ChatMessage, ...]) -> ChatRequest:
@@ -345,26 +426,18 @@ class JudgeSession:
         )
 
     def _log(
-        self,
-        question: Question[R, T],
-        request: ChatRequest,
-        reply: ChatCompletion | None,
-        **details: Unpack[CallDetails],
+        self, question: Question[R, T], request: ChatRequest, reply: ChatCompletion | None, **details: object
     ) -> None:
         self.resources.log.add(
-            JudgeCall(
-                run_id=self.case.trajectory.run_id,
-                protocol=self.protocol,
-                question=question.prompt,
-                model=self.resources.model.name,
-                request=request,
-                reply=reply,
-                **details,
-            )
+            request,
+            reply,
+            run_id=self.case.trajectory.run_id,
+            protocol=self.protocol,
+            question=question.prompt,
+            model=self.resources.model.name,
+            **{"elapsed_s": 0.0, "cached": False, "problem": None, **details},
         )
 
-    def _system(self) -> str:
-        return render("system", case=self.case)
 
-    def _ask(self, prompt: str, values: Mapping[str, object]) -> str:
-        return render(prompt, case=self.case, **values)
+def _read(question: Question[R, T], reply: ChatCompletion) -> T:
+    return question.read(parse_reply(reply.text, question.kind, is_cut=reply.is_cut), reply)

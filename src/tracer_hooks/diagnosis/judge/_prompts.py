@@ -1,4 +1,4 @@
-"""The text of the prompts: templates in files beside this module, and the run's own text cut and fenced for them."""
+"""The text of the prompts: templates beside this module, the run's text cut and fenced for them, its quotations."""
 
 from __future__ import annotations
 
@@ -89,36 +89,25 @@ def shares(lengths: Sequence[int], total: int) -> list[int]:
 class StepParts:
     """The texts of one step, not yet cut."""
 
-    agent: str
-    kind: str
-    notes: tuple[str, ...]
-    """Short lines: where its inputs came from, whom it hands over to."""
+    head: tuple[str, ...]
+    """Its first lines: number, agent and kind, where its inputs came from, whom it hands over to."""
     parts: tuple[tuple[str, str], ...]
     """A caption and a text, in the order in which they are read."""
 
 
-def step_texts(trajectory: Trajectory) -> list[StepParts]:
-    """The texts of every step."""
-    task, found = trajectory.task.split(), []
+def _step_texts(trajectory: Trajectory) -> Iterator[StepParts]:
+    task = trajectory.task.split()
     before: dict[str, int] = {}
     for step in trajectory.steps:
         since = range(before.get(step.agent, -1) + 1, step.index)
-        found.append(
-            StepParts(
-                agent=flat(step.agent),
-                kind=step.kind.value,
-                notes=tuple(_notes(step, since)),
-                parts=tuple(_parts(step, task)),
-            )
-        )
+        yield StepParts(tuple(_head(step, since)), tuple(_parts(step, task)))
         before[step.agent] = step.index
-    return found
 
 
-def _notes(step: Step, since: range) -> Iterator[str]:
-    """Sources are named only when they say something: in a plain conversation everybody hears everything."""
+def _head(step: Step, since: range) -> Iterator[str]:
+    yield f"=== step {step.index} | {flat(step.agent)} | {step.kind.value} ==="
     received = sorted({received.step for received in step.inputs if received.step is not None})
-    if received and received != list(since):
+    if received and received != list(since):  # in a plain conversation everybody hears everything
         yield "received the output of step" + ("s " if len(received) > 1 else " ") + ", ".join(map(str, received))
     if step.recipient:
         yield f"hands over to {flat(step.recipient)}"
@@ -152,7 +141,7 @@ class RunTranscript:
     """
 
     def __init__(self, trajectory: Trajectory, count_tokens: Callable[[str], int], step_chars: int) -> None:
-        self._texts = step_texts(trajectory)
+        self._texts = list(_step_texts(trajectory))
         self._count = count_tokens
         self._step_chars = step_chars
         self._known: dict[tuple[int, int], int] = {}
@@ -234,9 +223,9 @@ class RunTranscript:
         return self._known[index, limit]
 
     def _block(self, index: int, limit: int) -> str:
-        text: StepParts = self._texts[index]
+        text = self._texts[index]
         given = shares([len(part) for _, part in text.parts], limit)
-        lines = [f"=== step {index} | {text.agent} | {text.kind} ===", *text.notes]
+        lines = list(text.head)
         for (caption, part), share in zip(text.parts, given, strict=True):
             lines.append(caption + fenced(cut(part, share)))
         return "\n".join(lines)
@@ -271,12 +260,10 @@ def opening(step: Step) -> str | None:
     return None
 
 
-def _find(text: str, wanted: str) -> str | None:
-    words = wanted.split()
-    if not any(char.isalnum() for char in wanted):
-        return None
+def _find(text: str, wanted: str) -> str:
+    words = wanted.split() if any(map(str.isalnum, wanted)) else ()
     match = re.search(r"\s+".join(map(re.escape, words)), text)
-    return match.group() if match else None
+    return match.group() if match else ""
 
 
 def _shortened(text: str) -> str:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracer_hooks.diagnosis.contrast import align
-from tracer_hooks.diagnosis.contrast._pairing import GAP_EXTEND, GAP_OPEN, MATCH_FROM
+from tracer_hooks.diagnosis.contrast._comparison import GAP_EXTEND, GAP_OPEN, MATCH_FROM
 
 similarities = st.integers(0, 5).flatmap(
     lambda rows: st.integers(0, 5).flatmap(

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tracer_hooks.diagnosis._protocol import Attributor, Scorer
 from tracer_hooks.diagnosis.contrast import NO_COMPARISON, ContrastAttributor, ContrastOptions, Formula, align
 from tracer_hooks.diagnosis.contrast._comparison import compare
-from tracer_hooks.diagnosis.contrast._run_view import view_of
+from tracer_hooks.diagnosis.contrast._run_view import RunView
 from tracer_hooks.schema import RunOutcome, Step, StepKind, ToolCall, Trajectory
 
 from .._quotable import quotable
@@ -126,7 +126,7 @@ def test_a_run_beside_its_own_copy_shows_no_difference(trajectory) -> None:
 @relaxed
 @given(trajectories(run_id="one"), trajectories(run_id="two"))
 def test_the_alignment_does_not_depend_on_which_run_is_judged(one, two) -> None:
-    here, there = view_of(one), view_of(two)
+    here, there = RunView(one), RunView(two)
     similarity = compare(here, [there]).pairings[0].similarity
     assert similarity == pytest.approx(compare(there, [here]).pairings[0].similarity.T)
     assert align(similarity).score == pytest.approx(align(similarity.T).score)

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from tracer_hooks.diagnosis.contrast import ContrastAttributor, DivergenceKind
-from tracer_hooks.diagnosis.contrast._occurrences import TokenKind, occurrences_in, tokens_of
-from tracer_hooks.diagnosis.contrast._run_view import view_of
+from tracer_hooks.diagnosis.contrast._run_view import RunView, TokenKind, occurrences_in, tokens_of
 from tracer_hooks.schema import RunOutcome
 
 from ._runs import failed, run
@@ -149,17 +148,7 @@ def test_a_value_in_json_stands_under_its_key_beside_the_rest_of_its_object() ->
 
 def test_a_value_in_a_text_stands_between_its_words() -> None:
     (found,) = occurrences_in("The total paid: $208 in May")
-    assert found.around == {
-        "w:the",
-        "w:total",
-        "w:paid",
-        "w:in",
-        "w:may",
-        "l:paid",
-        "ll:total paid",
-        "r:in",
-        "rr:in may",
-    }
+    assert found.around == {"w:the", "w:total", "w:paid", "w:in", "w:may"}
 
 
 @pytest.mark.parametrize("text", ["{" * 3_000, "[" * 100_000, "[1, 2", "{}", "", "\x00", "7_" * 5_000, "a" * 200_000])
@@ -170,6 +159,6 @@ def test_odd_texts_are_read(text) -> None:
 @pytest.mark.parametrize(("steps", "most"), [(400, 40), pytest.param(4_000, 10, marks=pytest.mark.slow)])
 def test_of_a_long_run_a_few_values_of_each_step_are_looked_at(steps: int, most: int) -> None:
     row = " ".join(str(number) for number in range(100, 400))
-    view = view_of(run("long", [("clerk", "search", {"n": row}, row)] * steps))
+    view = RunView(run("long", [("clerk", "search", {"n": row}, row)] * steps))
     assert max(len(values.own) + len(values.outside) for values in view.values) <= most
     assert len(view.values) == steps

@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from tracer_hooks.diagnosis.contrast import ContrastAttributor, ContrastOptions, Formula
-from tracer_hooks.diagnosis.contrast._run_view import view_of
-from tracer_hooks.diagnosis.contrast._spectrum import ElementKind, Spectrum
+from tracer_hooks.diagnosis.contrast import ContrastAttributor, ContrastOptions, Formula, suspiciousness
+from tracer_hooks.diagnosis.contrast._divergence import Spectrum
+from tracer_hooks.diagnosis.contrast._run_view import Claim, RunView
 
 from ._runs import failed, run
 
@@ -25,47 +25,41 @@ def spectrum(formula=Formula.OCHIAI) -> Spectrum:
     failing = [failed(turns(helper="guesser", price=214, note=5502 + k), run_id=f"f{k + 1}") for k in range(2)]
     passing = [run(f"p{k}", turns(helper="solver", price=204, note=5601 + k)) for k in range(3)]
     passing.append(run("p3", turns(helper="guesser", price=204, note=5701)))
-    views = [[view_of(one) for one in runs] for runs in (failing, passing)]
-    return Spectrum(view_of(judged), tuple(views[0]), tuple(views[1]), formula)
+    views = [[RunView(one) for one in runs] for runs in (failing, passing)]
+    return Spectrum(RunView(judged), tuple(views[0]), tuple(views[1]), formula)
 
 
 def suspicion_of(found, kind, key):
-    place = next(k for k, one in enumerate(found.elements) if one.kind is kind and key in str(one.key))
+    place = next(k for k, one in enumerate(found.elements) if isinstance(one.key, kind) and key in str(one.key))
     return found.suspicion[place]
 
 
 def test_elements_are_counted_over_the_runs() -> None:
     found = spectrum()
-    claims = [one for one in found.elements if one.kind is ElementKind.CLAIM]
+    claims = [one for one in found.elements if isinstance(one.key, Claim)]
     price = next(one for one in claims if one.key.value == "214")
     note = next(one for one in claims if one.key.value == "5501")
-    assert found.runs_with(price) == (3, 0)
-    assert found.runs_with(note) == (1, 0)
+    assert found.runs_with[found.elements.index(price)] == (3, 0)
+    assert found.runs_with[found.elements.index(note)] == (1, 0)
     assert (price.step, price.owner, note.step) == (1, "guesser", 0)
-    guesser = next(one for one in found.elements if one.kind is ElementKind.AGENT and one.key == "guesser")
-    assert found.runs_with(guesser) == (3, 1)
+    guesser = next(one for one in found.elements if one.key == "guesser")
+    assert found.runs_with[found.elements.index(guesser)] == (3, 1)
 
 
 def test_ochiai_by_hand() -> None:
     found = spectrum()
-    assert suspicion_of(found, ElementKind.CLAIM, "214") == pytest.approx(1.0)
-    assert suspicion_of(found, ElementKind.CLAIM, "5501") == pytest.approx(1 / math.sqrt(3))
-    assert suspicion_of(found, ElementKind.AGENT, "guesser") == pytest.approx(3 / math.sqrt(3 * 4))
-    assert suspicion_of(found, ElementKind.AGENT, "planner") == pytest.approx(3 / math.sqrt(3 * 7))
+    assert suspicion_of(found, Claim, "214") == pytest.approx(1.0)
+    assert suspicion_of(found, Claim, "5501") == pytest.approx(1 / math.sqrt(3))
+    assert suspicion_of(found, str, "guesser") == pytest.approx(3 / math.sqrt(3 * 4))
+    assert suspicion_of(found, str, "planner") == pytest.approx(3 / math.sqrt(3 * 7))
 
 
 # For Tarantula, what one failing run contains alone is as suspicious as what all of them contain.
-@pytest.mark.parametrize("formula", sorted(set(Formula) - {Formula.FAMAS, Formula.TARANTULA}))
+@pytest.mark.parametrize("formula", sorted(set(Formula) - {Formula.TARANTULA}))
 def test_what_recurs_in_failing_runs_is_mapped_to_its_first_step(formula) -> None:
     found = spectrum(formula)
     assert int(np.argmax(found.by_step)) == 1
     assert max(found.by_agent, key=found.by_agent.__getitem__) == "guesser"
-
-
-def test_famas_ranks_the_agent_that_failing_runs_share() -> None:
-    found = spectrum(Formula.FAMAS)
-    assert found.suspicion.max() == pytest.approx(1.0)
-    assert found.by_agent["guesser"] > found.by_agent["writer"]
 
 
 def test_a_recurring_fault_outweighs_a_passing_oddity() -> None:
@@ -87,3 +81,21 @@ def test_another_task_is_not_part_of_the_spectrum() -> None:
     stranger = failed(turns(helper="guesser", price=214, note=1), run_id="f1", task="Write a poem about the sea.")
     judged = failed(turns(helper="guesser", price=214, note=2), run_id="f0")
     assert ContrastAttributor(passing, [stranger], options=ContrastOptions()).divergences(judged).spectrum is None
+
+
+# Three failing and five passing runs. In all failing and no passing run; in all; in 2 failing and 1 passing; in passing
+# runs only; in no run at all.
+EF = np.array([3.0, 3.0, 2.0, 0.0, 0.0])
+EP = np.array([0.0, 5.0, 1.0, 4.0, 0.0])
+BY_HAND = {
+    Formula.OCHIAI: [1.0, 3 / math.sqrt(24), 2 / 3, 0.0, 0.0],
+    Formula.TARANTULA: [1.0, 0.5, (2 / 3) / (2 / 3 + 1 / 5), 0.0, 0.0],
+    Formula.JACCARD: [1.0, 3 / 8, 2 / 4, 0.0, 0.0],
+}
+
+
+@pytest.mark.parametrize("formula", Formula)
+def test_published_formulas(formula) -> None:
+    assert suspiciousness(formula, EF, EP, failing=3, passing=5) == pytest.approx(BY_HAND[formula])
+    alone = suspiciousness(formula, np.array([1.0, 0.0]), np.zeros(2), failing=1, passing=0)
+    assert not np.isnan(alone).any()

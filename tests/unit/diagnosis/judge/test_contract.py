@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tracer_hooks.diagnosis.judge import JudgeAttributor, JudgeOptions, _models
+from tracer_hooks.diagnosis.judge import JudgeAttributor, JudgeOptions, _calls
 from tracer_hooks.endpoint import ChatCompletion, ChatRequest
 from tracer_hooks.errors import MissingExtraError, TracerHooksError
 from tracer_hooks.schema import AgentSpec, RunOutcome, Step, StepInput, StepKind, ToolCall, Trajectory, Usage
@@ -180,7 +180,7 @@ def test_a_folder_of_weights_is_run_by_the_distribution_that_says_so(
         return Random(0, 40_000)
 
     point = SimpleNamespace(load=lambda: load)
-    monkeypatch.setattr(_models, "entry_points", lambda group, name: [point] if name == "local" else [])
+    monkeypatch.setattr(_calls, "entry_points", lambda group, name: [point] if name == "local" else [])
     options = JudgeOptions(model=str(tmp_path), cache_dir=None)
     check(JudgeAttributor(options).attribute(odd_run(1)), odd_run(1))
     assert made == [options]
@@ -189,6 +189,6 @@ def test_a_folder_of_weights_is_run_by_the_distribution_that_says_so(
 def test_without_anything_that_runs_weights_the_message_has_the_install_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_models, "entry_points", lambda group, name: [])
+    monkeypatch.setattr(_calls, "entry_points", lambda group, name: [])
     with pytest.raises(MissingExtraError, match=r"a judge from a local model .*pip install 'tracer-hooks\[models\]'"):
         JudgeAttributor(JudgeOptions(model=str(tmp_path)))

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tracer_hooks.diagnosis.judge import JudgeAttributor, JudgeBudget, JudgeOptions, _options
+from tracer_hooks import _guard
+from tracer_hooks.diagnosis.judge import JudgeAttributor, JudgeBudget, JudgeOptions, _attributor
+from tracer_hooks.diagnosis.judge._calls import variable_of
 from tracer_hooks.errors import ConfigError
 from tracer_hooks.testing import ScriptedLLM
 
@@ -47,38 +49,23 @@ def test_a_limit_that_the_budget_does_not_name_keeps_its_default(monkeypatch: py
 
 
 def test_there_are_eight_variables_at_most() -> None:
-    assert len(_options._READERS) + 1 <= 8  # and the key
+    assert len(_attributor._READERS) + 1 <= 8  # and the key
 
 
-GONE = (
-    "API_KEY_ENV", "PROPOSER", "TOP_K", "ROTATIONS", "LOGPROBS", "REPLY", "WINDOW", "OVERLAP", "STEP_CHARS",
-    "TEMPERATURE", "SEED", "CALLS", "TOKENS", "SECONDS", "ATTEMPTS", "CONCURRENCY", "CACHE", "LOG",
-)  # fmt: skip
-
-
-def test_every_variable_that_went_is_said_once_with_what_to_use(
+def test_a_variable_that_is_not_read_is_said_once_with_what_to_use(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(_options, "_warned_of", set())
-    set_all(monkeypatch, **dict.fromkeys(GONE, "7"))
+    monkeypatch.setattr(_guard, "_warned", set())
+    set_all(monkeypatch, CALLS="7", MODLE="m")
     with caplog.at_level(logging.WARNING, logger="tracer_hooks"):
         assert JudgeOptions.from_env() == JudgeOptions()
         JudgeOptions.from_env()
-    told = dict(record.getMessage().split(" is no longer read: ") for record in caplog.records)
-    assert set(told) == {f"TRACER_HOOKS_JUDGE_{name}" for name in GONE}
-    assert len(caplog.records) == len(GONE)
-    assert told["TRACER_HOOKS_JUDGE_CALLS"] == "set TRACER_HOOKS_JUDGE_BUDGET=calls=..."
-    assert "JudgeOptions(reply_tokens=...)" in told["TRACER_HOOKS_JUDGE_REPLY"]
-    assert "TRACER_HOOKS_STORE=off" in told["TRACER_HOOKS_JUDGE_CACHE"]
-    for sentence in told.values():
-        for option in re.findall(r"JudgeOptions\((\w+)=", sentence):
-            assert hasattr(JudgeOptions(), option)
-
-
-@pytest.mark.parametrize(("protocol", "instead"), [("ranked", "use 'shortlist'"), ("windowed", "'auto' reads runs")])
-def test_a_protocol_that_went_names_its_successor(protocol: str, instead: str) -> None:
-    with pytest.raises(ConfigError, match=instead):
-        JudgeOptions(protocol=protocol)  # type: ignore[arg-type]
+    assert [record.getMessage().partition(" is not read")[0] for record in caplog.records] == [
+        "TRACER_HOOKS_JUDGE_CALLS",
+        "TRACER_HOOKS_JUDGE_MODLE",
+    ]
+    for said in ("API_KEY, BASE_URL, BUDGET, CONTEXT", "JudgeOptions", "TRACER_HOOKS_STORE=off"):
+        assert said in caplog.text
 
 
 def test_without_variables_the_defaults_hold() -> None:
@@ -149,8 +136,6 @@ def test_an_attributor_made_without_arguments_reads_the_environment(monkeypatch:
         assert JudgeAttributor().attribute(shop_run()).attributor == "judge/2 all-at-once m"
 
 
-def test_the_guide_and_the_module_name_the_same_variables() -> None:
-    pattern = re.compile(r"TRACER_HOOKS_JUDGE_[A-Z_]*[A-Z]")
-    read = {_options.variable_of(name) for name in _options._READERS} | {"TRACER_HOOKS_JUDGE_API_KEY"}
-    assert set(pattern.findall(GUIDE.read_text(encoding="utf-8"))) == read
-    assert set(pattern.findall(_options.__doc__ or "")) == read
+def test_the_guide_names_the_variables_that_are_read() -> None:
+    read = {variable_of(name) for name in _attributor._READERS} | {"TRACER_HOOKS_JUDGE_API_KEY"}
+    assert set(re.findall(r"TRACER_HOOKS_JUDGE_[A-Z_]*[A-Z]", GUIDE.read_text(encoding="utf-8"))) == read

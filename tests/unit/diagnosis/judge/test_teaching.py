@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tracer_hooks.diagnosis import JudgeAttributor, JudgeOptions, StructuralAttributor
-from tracer_hooks.diagnosis.judge._options import saved_options
+from tracer_hooks.diagnosis.judge._attributor import saved_options
 from tracer_hooks.endpoint import ChatCompletion, ChatRequest
 from tracer_hooks.errors import AttributionError
 from tracer_hooks.schema import ErrorMode, RunOutcome, Step, Trajectory, Usage
