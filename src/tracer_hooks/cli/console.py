@@ -93,11 +93,7 @@ def print_json(document: Any) -> None:
 
 
 def write_result(text: str, path: Path | None, *, again: str) -> None:
-    """Write a result to a file, and say so; without a file to stdout.
-
-    Raises:
-        StoreError: The file cannot be written.
-    """
+    """Write a result to a file, and say so; without a file to stdout."""
     if path is None:
         sys.stdout.write(in_json(text))
         return
@@ -121,12 +117,6 @@ class ProgressDisplay:
     """Base of the displays of progress: columns on a console, lines that stay, start and stop.
 
     What a user's team prints goes where it went: rich redirects no stream.
-
-    Args:
-        console: Where to.
-        columns: What a bar shows.
-        transient: Nothing of the bars stays.
-        on_terminals_only: No bars where the console is none.
     """
 
     def __init__(
@@ -161,12 +151,7 @@ class ProgressDisplay:
 
 
 class TrialProgress(ProgressDisplay):
-    """Counts the runs of the team while they are made, on a terminal.
-
-    Args:
-        console: Where to.
-        what: What is going on.
-    """
+    """Counts the runs of the team while they are made, on a terminal."""
 
     def __init__(self, console: Console, what: str) -> None:
         from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn

@@ -133,11 +133,7 @@ def is_trace(value: object) -> bool:
 
 
 def read_traces(path: Path) -> Iterator[LoadedRecord]:
-    """The runs in an OTLP file; then an error for each of its parts that could not be read.
-
-    Raises:
-        TrajectoryError: The file cannot be opened.
-    """
+    """The runs in an OTLP file; then an error for each of its parts that could not be read."""
     content = scan_otlp(path)
     runs = list(_runs_of(content.spans))
     if content.spans and not runs:

@@ -28,11 +28,7 @@ class EvaluatedMethod:
 def evaluated_methods(
     attributors: Mapping[str, Attributor], cases: Sequence[Case], folds: int | None, seed: int
 ) -> list[EvaluatedMethod]:
-    """Every attributor as it is and, with ``folds``, fitted to the other folds of the labelled cases.
-
-    Raises:
-        ConfigError: With ``folds``: an attributor cannot be fitted, or there are too few labelled questions.
-    """
+    """Every attributor as it is and, with ``folds``, fitted to the other folds of the labelled cases."""
     found = [EvaluatedMethod(name=name, attributor_for=_always(attributor)) for name, attributor in attributors.items()]
     if folds is None:
         return found

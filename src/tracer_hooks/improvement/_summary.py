@@ -27,12 +27,7 @@ _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 
 def summarize(found: Improvement, *, next_steps: Sequence[str] = ()) -> ReportImprovement:
-    """The words and figures of an improvement.
-
-    Args:
-        found: What it came to.
-        next_steps: What to do now; commands in backticks.
-    """
+    """The words and figures of an improvement."""
     tone, badge = _TONES[found.outcome]
     return ReportImprovement(
         team=found.team_name or found.team,

@@ -136,11 +136,7 @@ def render_improvement(found: ReportImprovement) -> str:
 
 
 def write_improvement(path: str | os.PathLike[str], found: ReportImprovement) -> Path:
-    """Write the page to ``path``, over an earlier one, and return the path.
-
-    Raises:
-        OSError: The file cannot be written.
-    """
+    """Write the page to ``path``, over an earlier one, and return the path."""
     return write_page(path, render_improvement(found))
 
 

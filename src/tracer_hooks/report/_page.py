@@ -208,11 +208,7 @@ class IndexEntry:
 
 
 def write_index(path: Path, entries: Sequence[IndexEntry]) -> Path:
-    """Write a page that lists ``entries``, and beside it, in ``<name>_files/``, the report of each run.
-
-    Raises:
-        OSError: A file cannot be written.
-    """
+    """Write a page that lists ``entries``, and beside it, in ``<name>_files/``, the report of each run."""
     folder = path.with_name(f"{path.stem}_files")
     rows = []
     for number, entry in enumerate(entries, start=1):

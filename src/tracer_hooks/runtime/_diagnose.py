@@ -142,9 +142,6 @@ class StoredRuns:
 
         Runs whose outcome is not known are of no use for a comparison and left out; so is a damaged one, with a
         warning. A store that does not exist yet holds no runs.
-
-        Raises:
-            StoreError: The store cannot be read.
         """
         if not self._store.path.exists():
             return ()
@@ -185,11 +182,7 @@ class FiledRuns:
         self._runs: tuple[Trajectory, ...] | None = None
 
     def runs_like(self, trajectory: Trajectory) -> Sequence[Trajectory]:
-        """All of them; records that cannot be read are left out, with a warning.
-
-        Raises:
-            TrajectoryError: There is not one trajectory that can be read.
-        """
+        """All of them; records that cannot be read are left out, with a warning."""
         if self._runs is None:
             self._runs = self._read()
         return self._runs
@@ -214,13 +207,7 @@ class FiledRuns:
 def contrast_attributor(
     *, passing: str | Path | None = None, store: RunStore | None = None, options: ContrastOptions | None = None
 ) -> ContrastAttributor:
-    """The attributor ``contrast`` with the runs of a folder, of the run store, or of both.
-
-    Args:
-        passing: A file or folder of runs that passed; a run in it that says that it failed counts as failing.
-        store: A run store; its passing and failing runs of the same team are used.
-        options: How to compare.
-    """
+    """The attributor ``contrast`` with the runs of a folder, of the run store, or of both."""
     return ContrastAttributor(
         passing=FiledRuns(passing) if passing is not None else None,
         runs=StoredRuns(store) if store is not None else None,

@@ -226,11 +226,7 @@ def tape_columns(tape: Mapping[str, Json] | None) -> dict[str, Any]:
 
 
 def run_of(row: Mapping[Any, Any]) -> StoredRun:
-    """The run in ``row``.
-
-    Raises:
-        StoreError: What the row holds is damaged.
-    """
+    """The run in ``row``."""
     try:
         return StoredRun(
             **_head_of(row),
@@ -244,11 +240,7 @@ def run_of(row: Mapping[Any, Any]) -> StoredRun:
 
 
 def attribution_of(row: Mapping[Any, Any]) -> Attribution:
-    """The diagnosis in ``row``.
-
-    Raises:
-        StoreError: What the row holds is damaged.
-    """
+    """The diagnosis in ``row``."""
     try:
         return from_json(unpack(row["attribution"]), Attribution)
     except Exception as error:  # whatever a damaged row holds
@@ -256,11 +248,7 @@ def attribution_of(row: Mapping[Any, Any]) -> Attribution:
 
 
 def summary_of(row: Mapping[Any, Any]) -> RunSummary:
-    """The summary in ``row``.
-
-    Raises:
-        StoreError: What the row holds is damaged.
-    """
+    """The summary in ``row``."""
     try:
         return RunSummary(
             **_head_of(row),
