@@ -81,11 +81,6 @@ def err() -> Console:
     return SafeConsole(stderr=True)
 
 
-def counted(count: int, what: str) -> str:
-    """A number with its noun: 1 run, 2 runs."""
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
-
-
 def print_json(document: Any) -> None:
     """Print one JSON document; ASCII only, so that no terminal encoding can spoil it."""
     json.dump(document, sys.stdout, ensure_ascii=True, indent=2)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from importlib.resources import files
 
+from tracer_hooks._text import counted
 from tracer_hooks.evaluation._report import EvaluationReport
-from tracer_hooks.evaluation._tables import counted, group_size, tables_of
+from tracer_hooks.evaluation._tables import group_size, tables_of
 
 _DATASETS = {
     "whowhen": "Who&When",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from tracer_hooks._text import counted
 from tracer_hooks.evaluation._measures import Measure
 from tracer_hooks.evaluation._report import (
     Comparison,
@@ -105,11 +106,6 @@ def tables_of(group: GroupReport) -> Iterator[Table]:
 def group_size(group: GroupReport) -> str:
     """How many runs and questions a group has."""
     return f"{counted(group.runs, 'run')}, {counted(group.questions, 'question')}"
-
-
-def counted(count: int, one: str, many: str = "") -> str:
-    """``"1 run"``, ``"29 runs"``."""
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
 def percent(measure: Measure | None, *, interval: bool = False) -> str:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
+from tracer_hooks._text import counted
 from tracer_hooks.improvement._improvement import BeforeAfter, Improvement, Outcome, PassShare, RefusedVersion
 from tracer_hooks.report import ReportComparison, ReportImprovement, ReportPair, ReportRefused
 
@@ -157,7 +158,7 @@ def _search(found: Improvement) -> str:
 
 
 def _spent(found: Improvement) -> Iterator[str]:
-    yield f"{found.runs:,} run{'' if found.runs == 1 else 's'} of the team"
+    yield f"{counted(found.runs, 'run')} of the team"
     usage, writing = found.usage, found.writing
     if usage.total:
         yield f"{usage.input_tokens:,} tokens read and {usage.output_tokens:,} written"
