@@ -371,14 +371,7 @@ class _NoHost(RunHost):  # a run is current whenever the team is called, so its 
     def call(self, call: TeamCall) -> Any:
         return call.on(call.team)
 
-    async def acall(self, call: TeamCall) -> Any:
-        return await call.on(call.team)
-
-    def stream(self, call: TeamCall) -> Any:
-        return call.on(call.team)
-
-    def astream(self, call: TeamCall) -> Any:
-        return call.on(call.team)
+    acall = stream = astream = call
 
 
 class _Watch(Interventions):
