@@ -16,19 +16,18 @@ if TYPE_CHECKING:
     from tracer_hooks.evaluation._adaptation import training_labels as training_labels
     from tracer_hooks.evaluation._cases import Case as Case
     from tracer_hooks.evaluation._cases import EvaluationData as EvaluationData
+    from tracer_hooks.evaluation._cases import without_reference as without_reference
     from tracer_hooks.evaluation._comparison import RivalReport as RivalReport
     from tracer_hooks.evaluation._comparison import compare_attributors as compare_attributors
     from tracer_hooks.evaluation._comparison import held_out_apart as held_out_apart
     from tracer_hooks.evaluation._evaluate import POOLED as POOLED
     from tracer_hooks.evaluation._evaluate import evaluate as evaluate
-    from tracer_hooks.evaluation._folds import cross_validate as cross_validate
-    from tracer_hooks.evaluation._folds import without_reference as without_reference
     from tracer_hooks.evaluation._measures import CalibrationBin as CalibrationBin
     from tracer_hooks.evaluation._measures import CalibrationFigures as CalibrationFigures
     from tracer_hooks.evaluation._measures import Measure as Measure
     from tracer_hooks.evaluation._measures import calibrate as calibrate
     from tracer_hooks.evaluation._methods import EvaluationOptions as EvaluationOptions
-    from tracer_hooks.evaluation._page import render_evaluation as render_evaluation
+    from tracer_hooks.evaluation._methods import cross_validate as cross_validate
     from tracer_hooks.evaluation._read import DATASETS as DATASETS
     from tracer_hooks.evaluation._read import read_data as read_data
     from tracer_hooks.evaluation._report import Comparison as Comparison
@@ -41,6 +40,7 @@ if TYPE_CHECKING:
     from tracer_hooks.evaluation._report import Problem as Problem
     from tracer_hooks.evaluation._report import StepRow as StepRow
     from tracer_hooks.evaluation._report import StepSection as StepSection
-    from tracer_hooks.evaluation._terminal import evaluation_tables as evaluation_tables
+    from tracer_hooks.evaluation._tables import evaluation_tables as evaluation_tables
+    from tracer_hooks.evaluation._tables import render_evaluation as render_evaluation
 
 __all__ = lazy_names(__name__)
