@@ -8,7 +8,7 @@ from itertools import groupby
 
 from tracer_hooks._text import counted
 from tracer_hooks.improvement._improvement import BeforeAfter, Improvement, Outcome, PassShare, RefusedVersion
-from tracer_hooks.report import ReportComparison, ReportImprovement, ReportPair, ReportRefused
+from tracer_hooks.report import ReportComparison, ReportImprovement, ReportRefused
 
 _TONES: dict[Outcome, tuple[str, str]] = {
     "accepted": ("succeeded", "Accepted"),
@@ -43,11 +43,6 @@ def summarize(found: Improvement, *, next_steps: Sequence[str] = ()) -> ReportIm
         blame=tuple(sorted(found.blame.items(), key=lambda share: -share[1])) if any(found.blame.values()) else (),
         prompts=tuple(changed(found)),
         trial=_trial(found),
-        pairs=tuple(
-            ReportPair(difference=pair.new - pair.old, evidence=pair.e_gain, formerly_passed=pair.formerly_passed)
-            for pair in found.pairs
-        ),
-        needed=found.needed,
         compared=tuple(_compared_runs(found)),
         search=_search(found),
         refused=tuple(grouped(found.refused)),
