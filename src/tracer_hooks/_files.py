@@ -21,9 +21,6 @@ def locked(path: Path) -> Iterator[None]:
 
     The lock is one of the operating system on a hidden file beside ``path``, which itself is replaced when it is
     written. It goes with the process, however that ends. Folders are made.
-
-    Raises:
-        OSError: The hidden file cannot be made or locked.
     """
     beside = path.with_name(f".{path.name}.lock")
     beside.parent.mkdir(parents=True, exist_ok=True)
@@ -93,22 +90,14 @@ def opener(path: str, flags: int) -> int:
 
 
 def make_folder(folder: Path) -> None:
-    """Make ``folder`` and those above it that are missing; those of ours are for the owner alone.
-
-    Raises:
-        OSError: It cannot be made.
-    """
+    """Make ``folder`` and those above it that are missing; those of ours are for the owner alone."""
     for missing in reversed([one for one in (folder, *folder.parents) if not one.exists()]):
         missing.mkdir(mode=_FOLDER if is_ours(missing) else 0o777, exist_ok=True)
     folder.mkdir(parents=True, exist_ok=True)  # says what stands in the way, where something does
 
 
 def make_store_file(file: Path) -> None:
-    """Make an empty file, with its folder, for the owner alone; what SQLite writes beside it gets the same mode.
-
-    Raises:
-        OSError: It cannot be made.
-    """
+    """Make an empty file, with its folder, for the owner alone; what SQLite writes beside it gets the same mode."""
     if not file.parent.exists():
         make_folder(file.parent.parent)
         file.parent.mkdir(mode=_FOLDER, exist_ok=True)
@@ -211,9 +200,6 @@ def replaced_folder(target: Path) -> Iterator[Path]:
     """An empty folder to write to, which takes the place of ``target`` at the end; nothing changes on an exception.
 
     Processes that replace the same folder wait for each other.
-
-    Raises:
-        OSError: The folder cannot be made or moved.
     """
     make_folder(target.parent)
     with locked(target):
@@ -232,11 +218,7 @@ def replaced_folder(target: Path) -> Iterator[Path]:
 
 
 def remove_folder(target: Path) -> None:
-    """Remove ``target``, so that nobody finds a part of it.
-
-    Raises:
-        OSError: It cannot be removed.
-    """
+    """Remove ``target``, so that nobody finds a part of it."""
     if not target.parent.exists():
         return
     with locked(target):

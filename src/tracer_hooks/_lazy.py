@@ -41,7 +41,7 @@ def lazy_names(package: str, *, eager: Iterable[str] = ()) -> list[str]:
         home = home_of.get(name)
         if home is None:
             return moved_name(package, name)
-        value = getattr(import_module(home), name)
+        value = import_module(f"{package}.{name}") if home == package else getattr(import_module(home), name)
         setattr(module, name, value)  # so that this function is asked only once
         return value
 

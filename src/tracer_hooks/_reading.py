@@ -37,11 +37,7 @@ MAX_RECORD_BYTES = 1 << 30
 
 
 def max_file_bytes() -> int:
-    """Bytes that a file may hold, unpacked, to be read as a whole; of JSON lines, one line and a packed file.
-
-    Raises:
-        ConfigError: The environment variable that sets it holds no positive number.
-    """
+    """Bytes that a file may hold, unpacked, to be read as a whole; of JSON lines, one line and a packed file."""
     value = os.environ.get(FILE_VARIABLE) or str(_DEFAULT_FILE_MB)
     if not (value.isascii() and value.isdigit() and 0 < int(value) < 2**40):
         raise ConfigError(f"{FILE_VARIABLE} is {value!r}, expected a whole number of megabytes, 1 or more")
@@ -181,11 +177,7 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def refuse_deep(value: object) -> None:
-    """Raise when lists and objects in ``value`` are nested deeper than :data:`MAX_NESTING`.
-
-    Raises:
-        ValueError: They are.
-    """
+    """Raise when lists and objects in ``value`` are nested deeper than :data:`MAX_NESTING`."""
     level = [value] if isinstance(value, (dict, list)) else []
     for _ in range(MAX_NESTING):
         if not level:
@@ -219,9 +211,6 @@ def json_pieces(path: Path) -> Iterator[JsonPiece]:
 
     A line that is not valid gives a piece with ``error``, and the next line goes on; so does the end of a
     file that breaks off. Lines are read as they are asked for, so that a large file never stands in memory.
-
-    Raises:
-        TrajectoryError: The file cannot be opened, or is no regular file.
     """
     try:
         file = open_bytes(path)
@@ -335,11 +324,6 @@ def _why_invalid(error: Exception) -> str:
 
 
 def first_problem(error: ValidationError, *, whole: str = "") -> tuple[str, str]:
-    """Return the place of the first problem and what is wrong there: the others often follow from it.
-
-    Args:
-        error: What pydantic raised.
-        whole: The place of a problem with the value as a whole.
-    """
+    """Return the place of the first problem and what is wrong there: the others often follow from it."""
     first = error.errors(include_url=False)[0]
     return ".".join(map(str, first["loc"])) or whole, str(first["msg"])

@@ -1,4 +1,4 @@
-"""Text of strangers on its way to a terminal, a log, a page or a prompt: what is not let through.
+"""Text of strangers on its way to a terminal, a log, a page or a prompt: what is not let through; counted nouns.
 
 Whatever a trace, a file name or a model's reply holds may end up where a person or another model reads it. Characters
 that steer a terminal, turn the direction of writing, or cannot be seen are replaced by signs that can. Each function
@@ -85,6 +85,11 @@ def in_json(document: str) -> str:
     if not any(map(is_deceptive, set(document))):
         return document
     return "".join(_escaped(char) if is_deceptive(char) else char for char in document)
+
+
+def counted(count: int, one: str, many: str = "") -> str:
+    """A number with its noun: ``"1 run"``, ``"1,029 runs"``."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
 def _escaped(char: str) -> str:

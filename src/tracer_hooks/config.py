@@ -112,11 +112,7 @@ class Retention:
 
 
 def parse_age(text: str, *, name: str, or_else: str = "") -> timedelta:
-    """The time that ``30d``, ``12h`` or the like says.
-
-    Raises:
-        ConfigError: It says none.
-    """
+    """The time that ``30d``, ``12h`` or the like says."""
     found = re.fullmatch(r"\s*(\d{1,6})\s*([smhdw])\s*", text)
     if found is None:
         raise ConfigError(f"{name} is {text!r}, expected an age such as '30d'{or_else}")

@@ -386,13 +386,7 @@ class ApiParameters:
         return fields
 
     def without_refused(self, request: ChatRequest, complaint: str, parameter: str | None) -> ApiParameters | None:
-        """The parameters without the one that the server complains of; None when nothing is left to give up.
-
-        Args:
-            request: What was refused.
-            complaint: The server's message.
-            parameter: The parameter that the server names in its error, if it does.
-        """
+        """The parameters without the one that the server complains of; None when nothing is left to give up."""
         blamed = self._blamed(complaint, parameter)
         if blamed is not None:
             return replace(self, without=self.without | {blamed})

@@ -51,11 +51,7 @@ class Journal:
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
-        """Keep other processes from building in the same folder meanwhile, where the system can.
-
-        Raises:
-            DatasetError: Another process is at it.
-        """
+        """Keep other processes from building in the same folder meanwhile, where the system can."""
         try:
             import fcntl
         except ImportError:  # not on this system
@@ -76,11 +72,7 @@ class Journal:
             yield
 
     def add(self, unit: str, result: dict[str, Any]) -> None:
-        """Note that ``unit`` is done.
-
-        Raises:
-            DatasetError: The disk is full, or the file cannot be written; the unit is then not done.
-        """
+        """Note that ``unit`` is done."""
         line = json.dumps({"unit": unit, **result}, ensure_ascii=False, separators=(",", ":")) + "\n"
         with self._lock:
             if unit in self._done:

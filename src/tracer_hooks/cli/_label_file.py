@@ -21,9 +21,6 @@ class LabelFile:
 
     Several sessions may add to one file at the same time: each reads, changes and replaces it while the others wait,
     and none touches a label that another one gave.
-
-    Raises:
-        DatasetError: The file holds something else than labelled runs, or cannot be read.
     """
 
     def __init__(self, path: Path) -> None:
@@ -65,11 +62,7 @@ class LabelFile:
         return other
 
     def remove(self, key: str) -> None:
-        """Take a label back, unless another session has put one in its place.
-
-        Raises:
-            DatasetError: The file cannot be read or written; it is as it was.
-        """
+        """Take a label back, unless another session has put one in its place."""
         with self._alone():
             there = self._read()
             if key in there and self._knows(key, there[key]):
@@ -144,12 +137,7 @@ class TableRow:
 
 
 def read_table(path: Path, runs: Mapping[str, Sequence[Trajectory]]) -> tuple[list[TableRow], list[str]]:
-    """The good rows, and what is wrong with the others, by line number.
-
-    Raises:
-        ConfigError: There is no such head line.
-        TracerHooksError: The file cannot be read.
-    """
+    """The good rows, and what is wrong with the others, by line number."""
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
             reader = csv.DictReader(file, skipinitialspace=True)

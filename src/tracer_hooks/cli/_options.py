@@ -99,21 +99,13 @@ Seed = Annotated[int, typer.Option(help="Of every random choice.")]
 
 
 def tool_option(when: str) -> Any:
-    """``--tool NAME=USE``, for :func:`tool_rules`.
-
-    Args:
-        when: When the rules hold, for the help: ``in replays``.
-    """
+    """``--tool NAME=USE``, for :func:`tool_rules`."""
     words = "live, replayable, blocked or rebuilt; may be repeated, * is all others."
     return typer.Option(help=f"What a tool may do {when}: {words}", metavar="NAME=USE")
 
 
 def tool_rules(given: Sequence[str], *, others: str | None = "rebuilt") -> dict[str, str]:
-    """Rules from ``NAME=USE``; tools that are not named are used as ``others`` says, or have no rule if it is ``None``.
-
-    Raises:
-        ConfigError: One of them is not of that form.
-    """
+    """Rules from ``NAME=USE``; other tools are used as ``others`` says, and have no rule if that is None."""
     rules = {} if others is None else {"*": others}
     for rule in given:
         name, separator, use = rule.rpartition("=")
@@ -126,11 +118,7 @@ def tool_rules(given: Sequence[str], *, others: str | None = "rebuilt") -> dict[
 def stated_by(
     *, failed: bool, outcome: OutcomeName | None, reason: str | None, expected: str | None
 ) -> OutcomeOverride:
-    """The outcome that the options state.
-
-    Raises:
-        ConfigError: They contradict each other.
-    """
+    """The outcome that the options state."""
     from tracer_hooks.datasets import OutcomeOverride
     from tracer_hooks.schema import RunOutcome
 
@@ -146,11 +134,7 @@ def stated_by(
 
 
 def since_of(since: str | None) -> datetime | None:
-    """The moment that ``--since`` says; a date or time without a zone is one of this machine.
-
-    Raises:
-        ConfigError: It says none.
-    """
+    """The moment that ``--since`` says; a date or time without a zone is one of this machine."""
     if since is None:
         return None
     try:
@@ -163,11 +147,7 @@ def since_of(since: str | None) -> datetime | None:
 
 
 def finding_kind(kind: str | None) -> FindingKind | None:
-    """The kind that ``--kind`` names.
-
-    Raises:
-        ConfigError: There is none of this name.
-    """
+    """The kind that ``--kind`` names."""
     from tracer_hooks.schema import FindingKind
 
     if kind is None:
@@ -179,13 +159,7 @@ def finding_kind(kind: str | None) -> FindingKind | None:
 
 
 def records_of(target: str, *, file_format: Format = Format.AUTO, store: Path | None = None) -> Iterator[LoadedRecord]:
-    """The runs that ``target`` names: those of a file or folder; where there is none of this name, a stored run.
-
-    Args:
-        target: A path, a run's id, or the beginning of one. A path that exists wins.
-        file_format: What files hold.
-        store: The run store's file; None for the usual one.
-    """
+    """The runs that ``target`` names: those of a file or folder, else a stored run by its id or the beginning of it."""
     if is_path(target):
         yield from records_in(target, file_format=file_format)
     else:
@@ -237,11 +211,7 @@ def _failed(target: str, why: str) -> LoadedRecord:
 
 
 def needed_store(store: Path | None) -> Path:
-    """The file that ``--store`` names, or the usual one.
-
-    Raises:
-        ConfigError: The run store is switched off.
-    """
+    """The file that ``--store`` names, or the usual one."""
     path = store_path(store)
     if path is None:
         raise ConfigError(
@@ -251,12 +221,7 @@ def needed_store(store: Path | None) -> Path:
 
 
 def existing_store(store: Path | None, *, read_only: bool = True) -> RunStore:
-    """The run store, which is not made.
-
-    Raises:
-        ConfigError: The run store is switched off.
-        StoreError: There is none.
-    """
+    """The run store, which is not made."""
     from tracer_hooks.store import RunStore
 
     runs = RunStore(needed_store(store), read_only=read_only)
@@ -266,27 +231,13 @@ def existing_store(store: Path | None, *, read_only: bool = True) -> RunStore:
 
 
 def work_folder(kind: str, team: str) -> Path:
-    """The folder for ``kind`` of work on ``team``, beside the run store.
-
-    Args:
-        kind: ``calibration`` or ``improvement``.
-        team: ``MODULE:NAME`` or ``path/to/file.py:NAME``, as the user wrote it.
-    """
+    """The folder for ``kind`` of work on ``team``, beside the run store."""
     name = team.rpartition(":")[0].replace("/", "-").removesuffix(".py").strip("-.")
     return (store_path() or DEFAULT_STORE).absolute().parent / kind / name
 
 
 def model_chat(base_url: str, model: str, *, needed_by: str) -> Chat:
-    """A function that asks the model at an endpoint: messages in, text out.
-
-    Args:
-        base_url: Where it is, up to and including ``/v1``.
-        model: Its name there.
-        needed_by: What it is for; begins the message where the client is not installed.
-
-    Raises:
-        MissingExtraError: The client is not installed.
-    """
+    """A function that asks the model at an endpoint: messages in, text out."""
     from tracer_hooks.endpoint import Endpoint, endpoint_chat
 
     return endpoint_chat(Endpoint.from_env(base_url=base_url, model=model), needed_by=needed_by)
@@ -296,13 +247,6 @@ def load_object(named: str, *, option: str) -> Any:
     """The object that ``MODULE:NAME`` or ``path/to/file.py:NAME`` names.
 
     Modules are found from the current directory, too; a file finds the modules beside it, as when it is run.
-
-    Args:
-        named: What the user wrote; ``NAME`` may have dots in it.
-        option: The option that it was given with, for messages: ``--team``.
-
-    Raises:
-        ConfigError: There is no such module, file or name, or importing it raised.
     """
     place, _, name = named.rpartition(":")
     if not place or not name:
@@ -325,11 +269,7 @@ def load_object(named: str, *, option: str) -> Any:
 
 
 def load_function(named: str | None, *, option: str) -> Any:
-    """The same for something that can be called; None for None.
-
-    Raises:
-        ConfigError: It cannot be called, or :func:`load_object` finds none.
-    """
+    """The same for something that can be called; None for None."""
     if named is None:
         return None
     found = load_object(named, option=option)

@@ -120,12 +120,7 @@ class LazyCommands(typer.core.TyperGroup):
 
 
 def load_command(name: str) -> Any:
-    """The command of this name, from the distribution that brings it.
-
-    Raises:
-        MissingExtraError: Its distribution is not installed.
-        TracerHooksError: Its distribution is installed, and cannot be loaded.
-    """
+    """The command of this name, from the distribution that brings it."""
     command = COMMANDS.get(name, Command(home="", line="", extra=name))
     home = (_entry_point(name) if command.extra is not None else None) or command.home
     module, _, attribute = home.partition(":")

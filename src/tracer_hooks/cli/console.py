@@ -81,11 +81,6 @@ def err() -> Console:
     return SafeConsole(stderr=True)
 
 
-def counted(count: int, what: str) -> str:
-    """A number with its noun: 1 run, 2 runs."""
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
-
-
 def print_json(document: Any) -> None:
     """Print one JSON document; ASCII only, so that no terminal encoding can spoil it."""
     json.dump(document, sys.stdout, ensure_ascii=True, indent=2)
@@ -93,11 +88,7 @@ def print_json(document: Any) -> None:
 
 
 def write_result(text: str, path: Path | None, *, again: str) -> None:
-    """Write a result to a file, and say so; without a file to stdout.
-
-    Raises:
-        StoreError: The file cannot be written.
-    """
+    """Write a result to a file, and say so; without a file to stdout."""
     if path is None:
         sys.stdout.write(in_json(text))
         return
@@ -121,12 +112,6 @@ class ProgressDisplay:
     """Base of the displays of progress: columns on a console, lines that stay, start and stop.
 
     What a user's team prints goes where it went: rich redirects no stream.
-
-    Args:
-        console: Where to.
-        columns: What a bar shows.
-        transient: Nothing of the bars stays.
-        on_terminals_only: No bars where the console is none.
     """
 
     def __init__(
@@ -161,12 +146,7 @@ class ProgressDisplay:
 
 
 class TrialProgress(ProgressDisplay):
-    """Counts the runs of the team while they are made, on a terminal.
-
-    Args:
-        console: Where to.
-        what: What is going on.
-    """
+    """Counts the runs of the team while they are made, on a terminal."""
 
     def __init__(self, console: Console, what: str) -> None:
         from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn

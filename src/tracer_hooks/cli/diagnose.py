@@ -275,9 +275,10 @@ def attributor_of(name: str, passing: Path | None) -> Attributor:
 
     if passing is None:
         return get_attributor(name)
-    from tracer_hooks.runtime import contrast_attributor
+    from tracer_hooks.diagnosis import ContrastAttributor
+    from tracer_hooks.runtime import FiledRuns
 
-    contrast = contrast_attributor(passing=passing)
+    contrast = ContrastAttributor(passing=FiledRuns(passing))
     if name == contrast.name:
         return contrast
     made = EnsembleAttributor() if name == "auto" else get_attributor(name)

@@ -171,11 +171,7 @@ def improve_command(
 
 
 def writing_chat(base_url: str, model: str, function: str | None) -> Chat:
-    """The model that writes prompts, as it was named.
-
-    Raises:
-        ConfigError: No model is named.
-    """
+    """The model that writes prompts, as it was named."""
     if function is not None:
         chat: Chat = load_function(function, option="--writer-model")
         return chat

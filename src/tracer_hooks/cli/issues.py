@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tracer_hooks._text import counted
 from tracer_hooks.cli._options import Json, Kind, Since, Store, finding_kind, needed_store, since_of
-from tracer_hooks.cli.console import counted, err, out, print_json
+from tracer_hooks.cli.console import err, out, print_json
 
 if TYPE_CHECKING:  # at run time with the work: help needs no records
     from tracer_hooks.diagnosis import RecurringFinding, RecurringFindings

@@ -6,7 +6,6 @@ import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from enum import StrEnum
 from itertools import islice
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tracer_hooks._text import counted
 from tracer_hooks.cli._options import (
     Expected,
     Failed,
@@ -33,7 +33,7 @@ from tracer_hooks.cli._options import (
     since_of,
     stated_by,
 )
-from tracer_hooks.cli.console import FAILED, counted, err, out_wide, print_json, write_result
+from tracer_hooks.cli.console import FAILED, err, out_wide, print_json, write_result
 from tracer_hooks.cli.console import out as out_console
 from tracer_hooks.config import Retention, parse_age
 from tracer_hooks.errors import ConfigError
@@ -490,22 +490,8 @@ def _imported(trajectory: Trajectory, *, like: StoredRun | None = None) -> Store
     from tracer_hooks.schema import RunKind
     from tracer_hooks.store import StoredRun
 
-    starts = [step.started_at for step in trajectory.steps if step.started_at is not None]
-    ends = [step.ended_at for step in trajectory.steps if step.ended_at is not None]
-    return StoredRun(
-        run_id=trajectory.run_id,
-        team=trajectory.team,
-        framework=trajectory.framework,
-        task=trajectory.task,
-        outcome=trajectory.outcome,
-        outcome_reason=trajectory.outcome_reason,
-        # Records without times are listed where they were imported.
-        started_at=like.started_at if like is not None else min(starts, default=datetime.now(UTC)),
-        ended_at=max(ends, default=None),
-        session_id=trajectory.run_id,
-        kind=RunKind.IMPORTED,
-        trajectory=trajectory,
-    )
+    began = {} if like is None else {"started_at": like.started_at}
+    return StoredRun.of(trajectory, session_id=trajectory.run_id, kind=RunKind.IMPORTED, **began)
 
 
 def _unstated(trajectory: Trajectory) -> Trajectory:

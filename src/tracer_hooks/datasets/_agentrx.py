@@ -69,9 +69,6 @@ def read_agentrx(data: Mapping[str, Any], source: str, annotation: Mapping[str, 
     The root cause becomes the decisive step, every failure a fault, and the steps of all failures stand in
     ``verification["faulty_steps"]``. A step number outside the run is left out; when it is the root cause's, no
     decisive step is labelled.
-
-    Raises:
-        TrajectoryError: The steps or the failures are not in this shape.
     """
     found = annotation if annotation is not None else data
     trajectory = _trajectory(data)

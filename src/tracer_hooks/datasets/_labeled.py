@@ -122,12 +122,7 @@ def read_parquet(path: str | Path) -> list[LabeledTrajectory]:
 
 
 def parquet_rows(path: str | Path) -> Iterator[object]:
-    """Return what stands in the column ``record``, row by row, so that a small file never unpacks to all of the memory.
-
-    Raises:
-        DatasetError: The file cannot be read, is larger unpacked than is read, or has no such column.
-        MissingExtraError: ``tracer-hooks[parquet]`` is not installed.
-    """
+    """The column ``record``, row by row, so that a small file never unpacks to all of the memory."""
     pa, pq = _pyarrow()
     left = max_file_bytes()
     try:
@@ -150,11 +145,7 @@ def parquet_rows(path: str | Path) -> Iterator[object]:
 
 
 def labeled_row(row: object) -> LabeledTrajectory:
-    """The labelled trajectory in a row.
-
-    Raises:
-        TrajectoryError: There is none.
-    """
+    """The labelled trajectory in a row."""
     return from_json(row if isinstance(row, str) else "null", LabeledTrajectory)
 
 
@@ -215,11 +206,7 @@ def question_groups(items: Sequence[LabeledTrajectory]) -> list[str]:
 
 
 def dealt_out(weights: Mapping[str, int], fractions: Mapping[str, float], seed: int) -> dict[str, str]:
-    """The part that each group goes to: heavy groups first, each to the part that lacks most.
-
-    Raises:
-        DatasetError: The fractions are no shares that sum to 1, or there are fewer groups than parts.
-    """
+    """The part that each group goes to: heavy groups first, each to the part that lacks most."""
     if not fractions or not all(share > 0 for share in fractions.values()) or abs(sum(fractions.values()) - 1) > _CLOSE:
         raise DatasetError(f"fractions are {dict(fractions)!r}, expected positive shares that sum to 1")
     counting = {group: weight for group, weight in weights.items() if weight} or dict.fromkeys(weights, 1)

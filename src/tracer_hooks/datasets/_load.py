@@ -10,7 +10,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from tracer_hooks import semconv
 from tracer_hooks._reading import READ_ERRORS, JsonPiece, json_pieces, open_bytes
 from tracer_hooks.datasets._agentrx import agentrx_key, is_agentrx_annotation, is_agentrx_trajectory, read_agentrx
 from tracer_hooks.datasets._labeled import labeled_row, parquet_rows
@@ -115,29 +114,13 @@ def _opened(item: _Item) -> Iterator[_Item]:
         yield replace(item, source=f"{item.source}#{position}", value=value)
 
 
-_ACTS = frozenset(
-    {
-        semconv.OP_INVOKE_WORKFLOW,
-        semconv.OP_INVOKE_AGENT,
-        semconv.OP_CHAT,
-        semconv.OP_GENERATE_CONTENT,
-        semconv.OP_TEXT_COMPLETION,
-        semconv.OP_EXECUTE_TOOL,
-    }
-)
-
-
 def is_trace(value: object) -> bool:
     """Tell whether a JSON value holds spans."""
     return is_otlp(value[0]) if isinstance(value, list) and value else is_otlp(value)
 
 
 def read_traces(path: Path) -> Iterator[LoadedRecord]:
-    """The runs in an OTLP file; then an error for each of its parts that could not be read.
-
-    Raises:
-        TrajectoryError: The file cannot be opened.
-    """
+    """The runs in an OTLP file; then an error for each of its parts that could not be read."""
     content = scan_otlp(path)
     runs = list(_runs_of(content.spans))
     if content.spans and not runs:
@@ -156,7 +139,7 @@ def read_traces(path: Path) -> Iterator[LoadedRecord]:
 def _runs_of(spans: Sequence[SpanRecord]) -> Iterator[Trajectory | str]:
     """Each run, or why a trace gives none: a value of the wrong kind in one trace must not hide the others."""
     try:
-        runs = _assembled(spans)
+        runs = assemble(normalise(spans))
     except Exception as error:  # any tool may have written the spans
         traces: dict[str, list[SpanRecord]] = {}
         for span in spans:
@@ -168,13 +151,6 @@ def _runs_of(spans: Sequence[SpanRecord]) -> Iterator[Trajectory | str]:
                 yield from _runs_of(trace)
     else:
         yield from runs
-
-
-def _assembled(found: Sequence[SpanRecord]) -> list[Trajectory]:
-    spans = normalise(found)
-    # a trace without acts is no run: OpenLLMetry, for one, gives the making of each agent a trace of its own
-    acting = {span.trace_id for span in spans if span.operation in _ACTS}
-    return assemble([span for span in spans if span.trace_id in acting])
 
 
 Format = Literal["auto", "trajectory", "whowhen", "aegis", "agentrx", "trail", "otlp"]

@@ -94,9 +94,6 @@ def broadcast_inputs(speakers: Sequence[str]) -> list[tuple[StepInput, ...]]:
     """Return what each turn saw when all speak in one room: every turn since the same speaker's last one.
 
     Names and positions only; the texts stand in the steps.
-
-    Raises:
-        TrajectoryError: There are more turns or speakers than are read.
     """
     if reason := too_many(speakers):
         raise TrajectoryError(reason)
@@ -114,9 +111,6 @@ def turn_of(entry: object, place: str) -> tuple[str, str | None]:
     """Return who speaks in a message, and whom the turn is handed to.
 
     The speaker stands under ``name``, else under ``role`` with a note behind it, ``(thought)`` or ``(-> WebSurfer)``.
-
-    Raises:
-        TrajectoryError: The message, which stands at ``place``, is no object or names no speaker.
     """
     if not isinstance(entry, Mapping):
         raise TrajectoryError(f"{place} must be an object, got {type(entry).__name__}")

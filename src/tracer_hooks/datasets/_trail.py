@@ -53,9 +53,6 @@ class TrailTrace:
         A span that is a step is that step. One around steps is the first of them, or the last ``at_end``. Any other,
         a tool call for one, belongs to the step before it under the same span, of the same agent if there is one; to
         the first one there when none was before it.
-
-        Returns:
-            The step's index; None when the trace has no such span or no step around it.
         """
         if span not in self.parents:
             return None
@@ -74,11 +71,7 @@ class TrailTrace:
 
 
 def read_spans(data: Mapping[str, Any]) -> TrailTrace:
-    """The run of a trace.
-
-    Raises:
-        TrajectoryError: There are no spans, or none of an agent, a model call or a tool.
-    """
+    """The run of a trace."""
     trace_id = to_text(data.get("trace_id") or "")
     try:
         records = list(_records(data.get("spans"), trace_id, None, 0))
@@ -224,9 +217,6 @@ def read_trail(data: Mapping[str, Any], source: str, annotation: Mapping[str, An
     TRAIL names no root cause: the decisive step is the earliest error among those of the highest impact, which is our
     reading and not TRAIL's. Every located error is a fault of the agent that acted there, and the steps of all errors
     stand in ``verification["faulty_steps"]``. An error at a span outside every step keeps no place.
-
-    Raises:
-        TrajectoryError: The spans give no run, or a JSON string is damaged.
     """
     if is_trail_row(data):
         annotation = _decoded(data["labels"], "labels")

@@ -31,9 +31,6 @@ def read_whowhen(data: Mapping[str, Any], source: str) -> LoadedRecord:
     """Read one record.
 
     A label whose step is missing or outside the history keeps its agent, as a fault without a step.
-
-    Raises:
-        TrajectoryError: The history is missing, empty, or not a list of messages.
     """
     framework = "whowhen" if any(key in data for key in _OWN_KEYS) else "unknown"
     trajectory = Trajectory(
@@ -124,11 +121,7 @@ _MODES = {mode.value: mode for mode in ErrorMode}
 
 
 def read_aegis(data: Mapping[str, Any], source: str) -> LoadedRecord:
-    """Read one record of either shape.
-
-    Raises:
-        TrajectoryError: The trajectory is missing, empty, or not a list of turns.
-    """
+    """Read one record of either shape."""
     given, truth = _inner(data, "input"), _inner(data, "ground_truth")
     labels = data.get("faulty_agents", _inner(data, "output").get("faulty_agents"))
     turns = data["trajectory"] if "trajectory" in data else given.get("conversation_history")

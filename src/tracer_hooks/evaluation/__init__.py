@@ -1,81 +1,46 @@
 """How good an attributor is, measured so that the figure can be trusted."""
 
-from typing import Any
+from typing import TYPE_CHECKING
 
-from tracer_hooks._folds import grouped_folds
-from tracer_hooks._moved import moved_name
-from tracer_hooks.evaluation import baselines
-from tracer_hooks.evaluation._adaptation import (
-    FITTED,
-    NATURAL,
-    SHIPPED,
-    AdaptationReport,
-    AdaptationRow,
-    adaptation,
-    training_labels,
-)
-from tracer_hooks.evaluation._cases import Case, EvaluationData
-from tracer_hooks.evaluation._comparison import RivalReport, compare_attributors, held_out_apart
-from tracer_hooks.evaluation._evaluate import POOLED, evaluate
-from tracer_hooks.evaluation._folds import cross_validate, without_reference
-from tracer_hooks.evaluation._measures import CalibrationBin, CalibrationFigures, Measure, calibrate
-from tracer_hooks.evaluation._methods import EvaluationOptions
-from tracer_hooks.evaluation._page import render_evaluation
-from tracer_hooks.evaluation._read import DATASETS, read_data
-from tracer_hooks.evaluation._report import (
-    Comparison,
-    DetectionRow,
-    DetectionSection,
-    EvaluationReport,
-    FaultRow,
-    FaultSection,
-    GroupReport,
-    Problem,
-    StepRow,
-    StepSection,
-)
-from tracer_hooks.evaluation._terminal import evaluation_tables
+from tracer_hooks._lazy import lazy_names
 
-__all__ = [
-    "DATASETS",
-    "FITTED",
-    "NATURAL",
-    "POOLED",
-    "SHIPPED",
-    "AdaptationReport",
-    "AdaptationRow",
-    "CalibrationBin",
-    "CalibrationFigures",
-    "Case",
-    "Comparison",
-    "DetectionRow",
-    "DetectionSection",
-    "EvaluationData",
-    "EvaluationOptions",
-    "EvaluationReport",
-    "FaultRow",
-    "FaultSection",
-    "GroupReport",
-    "Measure",
-    "Problem",
-    "RivalReport",
-    "StepRow",
-    "StepSection",
-    "adaptation",
-    "baselines",
-    "calibrate",
-    "compare_attributors",
-    "cross_validate",
-    "evaluate",
-    "evaluation_tables",
-    "grouped_folds",
-    "held_out_apart",
-    "read_data",
-    "render_evaluation",
-    "training_labels",
-    "without_reference",
-]
+if TYPE_CHECKING:
+    from tracer_hooks._folds import grouped_folds as grouped_folds
+    from tracer_hooks.evaluation import baselines as baselines
+    from tracer_hooks.evaluation._adaptation import FITTED as FITTED
+    from tracer_hooks.evaluation._adaptation import NATURAL as NATURAL
+    from tracer_hooks.evaluation._adaptation import SHIPPED as SHIPPED
+    from tracer_hooks.evaluation._adaptation import AdaptationReport as AdaptationReport
+    from tracer_hooks.evaluation._adaptation import AdaptationRow as AdaptationRow
+    from tracer_hooks.evaluation._adaptation import adaptation as adaptation
+    from tracer_hooks.evaluation._adaptation import training_labels as training_labels
+    from tracer_hooks.evaluation._cases import Case as Case
+    from tracer_hooks.evaluation._cases import EvaluationData as EvaluationData
+    from tracer_hooks.evaluation._cases import without_reference as without_reference
+    from tracer_hooks.evaluation._comparison import RivalReport as RivalReport
+    from tracer_hooks.evaluation._comparison import compare_attributors as compare_attributors
+    from tracer_hooks.evaluation._comparison import held_out_apart as held_out_apart
+    from tracer_hooks.evaluation._evaluate import POOLED as POOLED
+    from tracer_hooks.evaluation._evaluate import evaluate as evaluate
+    from tracer_hooks.evaluation._measures import CalibrationBin as CalibrationBin
+    from tracer_hooks.evaluation._measures import CalibrationFigures as CalibrationFigures
+    from tracer_hooks.evaluation._measures import Measure as Measure
+    from tracer_hooks.evaluation._measures import calibrate as calibrate
+    from tracer_hooks.evaluation._methods import EvaluationOptions as EvaluationOptions
+    from tracer_hooks.evaluation._methods import cross_validate as cross_validate
+    from tracer_hooks.evaluation._read import DATASETS as DATASETS
+    from tracer_hooks.evaluation._read import read_data as read_data
+    from tracer_hooks.evaluation._report import Comparison as Comparison
+    from tracer_hooks.evaluation._report import DetectionRow as DetectionRow
+    from tracer_hooks.evaluation._report import DetectionSection as DetectionSection
+    from tracer_hooks.evaluation._report import EvaluationReport as EvaluationReport
+    from tracer_hooks.evaluation._report import FaultRow as FaultRow
+    from tracer_hooks.evaluation._report import FaultSection as FaultSection
+    from tracer_hooks.evaluation._report import GroupReport as GroupReport
+    from tracer_hooks.evaluation._report import Problem as Problem
+    from tracer_hooks.evaluation._report import StepRow as StepRow
+    from tracer_hooks.evaluation._report import StepSection as StepSection
+    from tracer_hooks.evaluation._tables import evaluation_tables as evaluation_tables
+    from tracer_hooks.evaluation._tables import render_evaluation as render_evaluation
 
-
-def __getattr__(name: str) -> Any:
-    return moved_name(__name__, name)
+__all__ = lazy_names(__name__)

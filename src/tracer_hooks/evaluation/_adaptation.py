@@ -10,8 +10,7 @@ import numpy as np
 from tracer_hooks._folds import grouped_folds
 from tracer_hooks.diagnosis import Attributor, Fittable, diagnose_trajectory, fitted_only
 from tracer_hooks.errors import AttributionError, ConfigError
-from tracer_hooks.evaluation._cases import fold_name
-from tracer_hooks.evaluation._folds import question_of, without_reference
+from tracer_hooks.evaluation._cases import fold_name, question_of, without_reference
 from tracer_hooks.evaluation._measures import Array, Measure, Resampling
 from tracer_hooks.evaluation._scores import ranked_steps
 from tracer_hooks.schema import DecisiveStep, LabeledTrajectory, LabelSource, Record

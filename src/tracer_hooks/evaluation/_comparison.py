@@ -26,7 +26,7 @@ from tracer_hooks.evaluation._adaptation import (
     method_rows,
     position_prior,
 )
-from tracer_hooks.evaluation._folds import question_of, without_reference
+from tracer_hooks.evaluation._cases import question_of, without_reference
 from tracer_hooks.schema import LabeledTrajectory, Record, Text
 
 _CHANCE = 0.05

@@ -33,13 +33,7 @@ _ENOUGH = 2
 
 
 class Resampling:
-    """Draws of whole questions with replacement, the same for every figure, so that differences are paired.
-
-    Args:
-        questions: The question of each run; runs of one question are drawn together.
-        draws: How many samples; 0 for no intervals.
-        seed: Of the draws.
-    """
+    """Draws of whole questions with replacement, the same for every figure, so that differences are paired."""
 
     def __init__(self, questions: Sequence[str], *, draws: int, seed: int) -> None:
         numbers: dict[str, int] = {}

@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tracer_hooks._folds import grouped_folds
-from tracer_hooks.diagnosis import Attributor, Fittable, diagnose_each
+from tracer_hooks.diagnosis import Attributor, Fittable, diagnose_each, diagnose_trajectory
 from tracer_hooks.errors import ConfigError, MissingExtraError
-from tracer_hooks.evaluation._cases import Case
-from tracer_hooks.schema import Attribution, RunOutcome
+from tracer_hooks.evaluation._cases import Case, question_of, without_reference
+from tracer_hooks.schema import Attribution, LabeledTrajectory, RunOutcome
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,11 +28,7 @@ class EvaluatedMethod:
 def evaluated_methods(
     attributors: Mapping[str, Attributor], cases: Sequence[Case], folds: int | None, seed: int
 ) -> list[EvaluatedMethod]:
-    """Every attributor as it is and, with ``folds``, fitted to the other folds of the labelled cases.
-
-    Raises:
-        ConfigError: With ``folds``: an attributor cannot be fitted, or there are too few labelled questions.
-    """
+    """Every attributor as it is and, with ``folds``, fitted to the other folds of the labelled cases."""
     found = [EvaluatedMethod(name=name, attributor_for=_always(attributor)) for name, attributor in attributors.items()]
     if folds is None:
         return found
@@ -149,3 +145,36 @@ def ask(
             if progress is not None:
                 progress(entrant.name, len(answers), len(cases))
     return answers
+
+
+Fit = Callable[[Sequence[LabeledTrajectory]], Attributor]
+"""Fits an attributor to labelled trajectories."""
+
+
+def cross_validate(
+    labeled: Sequence[LabeledTrajectory], fit: Fit, *, folds: int = 5, seed: int = 0
+) -> list[Attribution]:
+    """The answer for each trajectory by an attributor that was fitted to none of its question's.
+
+    Args:
+        labeled: Labelled trajectories. Those with the same ``question_id``, or without one the same task, stay
+            together. The expected answer is shown neither to ``fit`` nor to the attributor.
+        fit: Fits an attributor; called once for each fold, with the trajectories outside it.
+        folds: How many.
+        seed: Of the split.
+
+    Returns:
+        One answer a trajectory, in the same order.
+
+    Raises:
+        ConfigError: There are fewer questions than folds.
+    """
+    shown = [without_reference(case) for case in labeled]
+    where = grouped_folds([question_of(case) for case in shown], folds, seed=seed)
+    answers: dict[int, Attribution] = {}
+    for fold in range(folds):
+        attributor = fit([case for case, place in zip(shown, where, strict=True) if place != fold])
+        for position, case in enumerate(shown):
+            if where[position] == fold:
+                answers[position] = diagnose_trajectory(case.trajectory, attributor=attributor)
+    return [answers[position] for position in range(len(shown))]

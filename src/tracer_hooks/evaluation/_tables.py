@@ -1,14 +1,19 @@
-"""Tables of an evaluation, with the words that go with them; the terminal and the page show the same."""
+"""Tables of an evaluation, with the words that go with them, on a terminal and on a page."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.resources import files
+from typing import TYPE_CHECKING
 
+from tracer_hooks._text import counted
 from tracer_hooks.evaluation._measures import Measure
 from tracer_hooks.evaluation._report import (
     Comparison,
     DetectionSection,
+    EvaluationReport,
     FaultSection,
     GroupReport,
     MethodCost,
@@ -16,6 +21,10 @@ from tracer_hooks.evaluation._report import (
     StepRow,
     StepSection,
 )
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.text import Text
 
 STEP_COLUMNS = {
     "agent": "agent",
@@ -105,11 +114,6 @@ def tables_of(group: GroupReport) -> Iterator[Table]:
 def group_size(group: GroupReport) -> str:
     """How many runs and questions a group has."""
     return f"{counted(group.runs, 'run')}, {counted(group.questions, 'question')}"
-
-
-def counted(count: int, one: str, many: str = "") -> str:
-    """``"1 run"``, ``"29 runs"``."""
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
 def percent(measure: Measure | None, *, interval: bool = False) -> str:
@@ -214,3 +218,100 @@ def _cost(cost: MethodCost) -> str:
 
 def _seconds(value: float) -> str:
     return f"{value:.2f} s" if value >= 1 else f"{value * 1000:.1f} ms"
+
+
+_MOST_PROBLEMS = 10
+_WIDE = 160
+
+
+def evaluation_tables(report: EvaluationReport, *, width: int = _WIDE) -> RenderableType:
+    """Return what :func:`rich.print` shows of an evaluation: a table for each group, what reads nothing below the line.
+
+    Args:
+        report: What was measured.
+        width: Columns of the terminal; a narrow one gets the most important figures only, the rest is in the JSON.
+    """
+    from rich.console import Group
+
+    return Group(*_parts(report, is_narrow=width < _WIDE))
+
+
+def _parts(report: EvaluationReport, *, is_narrow: bool) -> Iterator[RenderableType]:
+    for group in report.groups:
+        yield _text(f"\n{group.name}: {group_size(group)}", "bold")
+        for table in tables_of(group):
+            yield _drawn(table, is_narrow=is_narrow)
+            yield from (_text(f"  {comparison}") for comparison in table.comparisons)
+            yield from (_text(f"  {fact}", "dim") for fact in table.facts)
+    for note in report.notes:
+        yield _text(f"note: {note}", "dim")
+    for problem in report.problems[:_MOST_PROBLEMS]:
+        yield _text(f"set apart: {problem.source}: {problem.reason}", "yellow")
+    if len(report.problems) > _MOST_PROBLEMS:
+        yield _text(f"and {len(report.problems) - _MOST_PROBLEMS} more set apart", "yellow")
+    yield _text(
+        "per cent; [95 % bootstrap intervals over questions]; abstentions count as wrong; priors are fitted to these "
+        "runs, each to the other questions' labels",
+        "dim",
+    )
+
+
+def _drawn(table: Table, *, is_narrow: bool) -> RenderableType:
+    from rich import box
+    from rich.table import Table as RichTable
+
+    columns = {name: title for name, title in table.columns.items() if name in MOST_IMPORTANT or not is_narrow}
+    drawn = RichTable(box=box.SIMPLE, pad_edge=False, title=_text(table.title), title_justify="left", title_style="")
+    drawn.add_column("")
+    for title in columns.values():
+        drawn.add_column(title, justify="right", no_wrap=True)
+    last = max((place for place, row in enumerate(table.rows) if not row.is_baseline), default=-1)
+    for place, row in enumerate(table.rows):
+        name = _text(row.name, "dim" if row.is_baseline else "bold")
+        drawn.add_row(name, *map(row.cell, columns), end_section=place == last)
+    return drawn
+
+
+def _text(text: str, style: str = "") -> Text:
+    from rich.text import Text
+
+    return Text(text, style=style)
+
+
+_DATASETS = {
+    "whowhen": "Who&When",
+    "aegis": "Aegis",
+    "agentrx": "AgentRx",
+    "trail": "TRAIL",
+    "trajectory": "Labelled trajectories",
+    "graded": "Graded runs",
+}
+
+
+def render_evaluation(report: EvaluationReport, *, made_at: datetime | None = None) -> str:
+    """The page of an evaluation, self-contained: it loads nothing and runs no script.
+
+    Args:
+        report: What was measured.
+        made_at: When; now by default.
+    """
+    from tracer_hooks.report import asset, environment
+
+    attributors = [f"{name} ({version})" if version else name for name, version in report.attributors.items()]
+    return (
+        environment()
+        .from_string(_asset("evaluation.html.j2"))
+        .render(
+            title=_DATASETS.get(report.dataset, report.dataset),
+            report=report,
+            facts=[counted(report.runs, "run"), ", ".join(attributors), f"tracer-hooks {report.tracer_hooks}"],
+            groups=[(f"g{number}", group, list(tables_of(group))) for number, group in enumerate(report.groups)],
+            group_size=group_size,
+            style=asset("report.css") + _asset("evaluation.css"),
+            made_at=made_at or datetime.now(UTC),
+        )
+    )
+
+
+def _asset(name: str) -> str:
+    return files("tracer_hooks.evaluation").joinpath("templates", name).read_text(encoding="utf-8")

@@ -110,11 +110,7 @@ def random_step(case: Case) -> dict[str, float]:
 
 
 def position_prior(cases: Sequence[Case]) -> list[Guess | None]:
-    """The steps by how often their position is the decisive one in the runs of other questions, the earlier first.
-
-    Args:
-        cases: Runs of one group; each is answered from the labels of those with another question.
-    """
+    """The steps by how often their position is the decisive one in the runs of other questions, the earlier first."""
     held_out = _HeldOut((case.question, case.gold_step) for case in cases if case.gold_step is not None)
     guesses = []
     for case in cases:
@@ -135,11 +131,7 @@ def best_constant_step(cases: Sequence[Case]) -> list[Guess | None]:
 
 
 def agent_prior(cases: Sequence[Case]) -> list[Guess | None]:
-    """The agent most often to blame in the runs of other questions, at its first step; the earlier speaker when equal.
-
-    Args:
-        cases: Runs of one group; each is answered from the labels of those with another question.
-    """
+    """The agent most often to blame in runs of other questions, at its first step; the earlier speaker when equal."""
     held_out = _HeldOut((case.question, fold_name(case.gold_agent)) for case in cases if case.gold_agent is not None)
     guesses = []
     for case in cases:

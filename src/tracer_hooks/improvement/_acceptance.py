@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import dataclass
 from enum import StrEnum
 
+from tracer_hooks._text import counted
 from tracer_hooks.errors import ConfigError
 from tracer_hooks.schema import Json
 
@@ -303,7 +304,7 @@ class AcceptanceTest:
         if rule.needs_passed and not kept.pairs:
             return "no task that passed before has been run yet"
         if kept.pairs and kept.mean < -rule.observed_loss:
-            return f"tasks that passed before lost {_points(-kept.mean)} points in {_pairs(kept.pairs)}"
+            return f"tasks that passed before lost {_points(-kept.mean)} points in {counted(kept.pairs, 'pair')}"
         if kept.pairs and kept.e_value < 1 / rule.alpha_tolerance:
             return f"a loss of {_points(rule.tolerance)} points on tasks that passed before is not ruled out yet"
         return ""
@@ -325,13 +326,9 @@ def _change(evidence: PairedEvidence, level: float) -> str:
     """The mean with the interval of which one end is what a test at ``(1 - level) / 2`` refutes."""
     low, high = evidence.interval(level)
     return (
-        f"{100 * evidence.mean:+.1f} points in {_pairs(evidence.pairs)} "
+        f"{100 * evidence.mean:+.1f} points in {counted(evidence.pairs, 'pair')} "
         f"({100 * level:.3g} % interval {100 * low:+.1f} to {100 * high:+.1f})"
     )
-
-
-def _pairs(count: int) -> str:
-    return f"{count} pair{'' if count == 1 else 's'}"
 
 
 def _points(share: float) -> str:

@@ -91,13 +91,7 @@ class Improver:
 
     # --- before ----------------------------------------------------------------------------------------------------
     def estimate(self, *, probes: int = 2) -> ImproveEstimate:
-        """Estimate the most that all will take, after ``probes`` runs that count towards it; 0 for a guess without any.
-
-        Raises:
-            BudgetSpentError: Not even these runs may be made.
-            ConfigError: The folder was begun with other tasks or options, or the team shows no instructions.
-            DatasetError: The folder cannot be used, or another process is at it.
-        """
+        """Estimate the most that all will take, after ``probes`` runs that count towards it; 0 for a guess without."""
         options = self.options
         runs = options.metric_calls + 2 * options.rule.most_pairs + 2 * len(self.split.unused)
         tasks = {name: len(getattr(self.split, name)) for name in ("propose", "accept", "unused")}
@@ -120,14 +114,7 @@ class Improver:
 
     # --- the job ---------------------------------------------------------------------------------------------------
     def run(self) -> Improvement:
-        """Do what is left of the job; gives what it came to, which is kept in the folder, too.
-
-        Raises:
-            ConfigError: The folder was begun with other tasks or options, or the team shows no instructions.
-            DatasetError: The folder cannot be used, or another process is at it.
-            ReplayError: The check raised, or the team's surroundings failed again and again.
-            StoreError: The store of prompts cannot be used.
-        """
+        """Do what is left of the job; gives what it came to, which is kept in the folder, too."""
         with self._journal.held():
             expect_plan(self._journal, self._plan, self.folder)
             self._journal.add("plan", {"digest": self._plan})

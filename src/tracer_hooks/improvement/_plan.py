@@ -42,15 +42,7 @@ class Split:
 
     @classmethod
     def of(cls, tasks: Sequence[SuiteTask], *, seed: int = 0) -> Split:
-        """Deal the tasks out; those with the same text come into the same part.
-
-        Args:
-            tasks: At least :data:`FEWEST_TASKS` different ones.
-            seed: Of the shuffle; it does not depend on the order of ``tasks``.
-
-        Raises:
-            ConfigError: There are too few different tasks; the message says how many are needed.
-        """
+        """Deal the tasks out; those with the same text come into the same part."""
         by_text: dict[str, list[SuiteTask]] = {}
         for task in sorted(tasks, key=lambda task: (task.suite, task.id)):
             by_text.setdefault(" ".join(task.text.split()).casefold(), []).append(task)
@@ -96,11 +88,7 @@ def plan_digest(split: Split, options: ImproveOptions, writer: str, *, from_stor
 
 
 def expect_plan(journal: Journal, plan: str, folder: Path) -> None:
-    """Refuse a folder that was begun for something else.
-
-    Raises:
-        ConfigError: It holds a job with other tasks or options.
-    """
+    """Refuse a folder that was begun for something else."""
     if "plan" in journal and journal["plan"]["digest"] != plan:
         raise ConfigError(
             f"{str(folder)!r} holds an improvement with other tasks or options; only limits, workers and the number of "
@@ -109,16 +97,7 @@ def expect_plan(journal: Journal, plan: str, folder: Path) -> None:
 
 
 class JournaledChat:
-    """A :data:`~tracer_hooks.endpoint.Chat` that asks another one, once for each question and number.
-
-    Args:
-        chat: Asks the model.
-        journal: Where answers are kept.
-        spending: What may be spent, and what was.
-
-    Attributes:
-        usage: Tokens of all answers so far, those from the journal included.
-    """
+    """A :data:`~tracer_hooks.endpoint.Chat` that asks another one, once for each question and number."""
 
     def __init__(self, chat: Chat, journal: Journal, spending: Spending) -> None:
         self._chat, self._journal, self._spending = chat, journal, spending
@@ -127,11 +106,7 @@ class JournaledChat:
         self._lock = threading.Lock()
 
     def __call__(self, messages: Sequence[dict[str, str]]) -> ChatCompletion:
-        """The answer to ``messages``; see :data:`~tracer_hooks.endpoint.Chat`.
-
-        Raises:
-            BudgetSpentError: What it may cost is spent.
-        """
+        """The answer to ``messages``; see :data:`~tracer_hooks.endpoint.Chat`."""
         named = digest(list(messages), 16)
         with self._lock:
             self._asked[named] += 1

@@ -164,12 +164,7 @@ def _key(candidate: Candidate) -> tuple[tuple[str, str], ...]:
 
 
 def blame_mass(runs: Iterable[JudgedRun], agents: Sequence[str]) -> dict[str, float]:
-    """Return each agent's share of the blame, by the scores of all suspected steps; sums to at most 1.
-
-    Args:
-        runs: Failed runs count once each; passed ones, and those without a diagnosis, do not count.
-        agents: The agents whose instructions can be rewritten.
-    """
+    """Return each agent's share of the blame, by the scores of all suspected steps; sums to at most 1."""
     mass = dict.fromkeys(agents, 0.0)
     count = 0
     for run in runs:
@@ -199,10 +194,6 @@ class BlameSelector:
     """A component selector of GEPA: draws one agent, each with the probability of its blame.
 
     It draws, and does not take the greatest, so that an agent that is blamed wrongly does not take all tries.
-
-    Args:
-        failures: Gives the failures of a candidate so far.
-        seed: Of the draws.
     """
 
     def __init__(self, failures: Callable[[Mapping[str, str]], Iterable[JudgedRun]], *, seed: int) -> None:
@@ -247,16 +238,7 @@ class SearchOptions:
     """Of every random choice."""
 
     def expect_enough_calls(self, read: int, compare: int, *, known: int) -> None:
-        """Make sure that the runs that may be made are enough for one round.
-
-        Args:
-            read: How many tasks' failures are read.
-            compare: On how many tasks candidates are compared.
-            known: How many runs are made before the search, and count.
-
-        Raises:
-            ConfigError: They are not.
-        """
+        """Make sure that the runs that may be made are enough for one round."""
         needed = known + 2 * (compare + min(self.minibatch, read))
         if self.metric_calls < needed:
             raise ConfigError(

@@ -56,11 +56,7 @@ class Trials(Protocol):
     """Runs the team on tasks, with given prompts."""
 
     def run(self, tasks: Sequence[SuiteTask], prompts: Mapping[str, str]) -> list[JudgedRun]:
-        """One new run a task, in the order of the tasks.
-
-        Raises:
-            BudgetSpentError: What it may cost is spent; what was run so far is kept.
-        """
+        """One new run a task, in the order of the tasks."""
         ...
 
 
@@ -130,12 +126,6 @@ class GepaWriter:
 
     The prompt and the reading of the answer are ``gepa``'s (0.1.4, "GEPA: Reflective Prompt Evolution Can Outperform
     Reinforcement Learning", Agrawal et al. 2025).
-
-    Args:
-        chat: Asks the language model.
-
-    Raises:
-        MissingExtraError: ``gepa`` is not installed.
     """
 
     name = "gepa"

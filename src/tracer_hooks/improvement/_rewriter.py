@@ -190,13 +190,7 @@ _ECHO = 4
 
 
 def rewrite_request(case: PromptCase, room: int, *, complaint: str = "") -> list[dict[str, str]]:
-    """The messages for the model.
-
-    Args:
-        case: The agent, and its failures.
-        room: How many characters the instructions may grow by.
-        complaint: What was wrong with the model's last answer; empty at first.
-    """
+    """The messages for the model."""
     failures = [run for run in case.runs if not run.passed]
     others = f" It works together with: {', '.join(case.others)}." if case.others else ""
     parts = [

@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
+from tracer_hooks._text import counted
 from tracer_hooks.improvement._improvement import BeforeAfter, Improvement, Outcome, PassShare, RefusedVersion
-from tracer_hooks.report import ReportComparison, ReportImprovement, ReportPair, ReportRefused
+from tracer_hooks.report import ReportComparison, ReportImprovement, ReportRefused
 
 _TONES: dict[Outcome, tuple[str, str]] = {
     "accepted": ("succeeded", "Accepted"),
@@ -27,12 +28,7 @@ _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 
 def summarize(found: Improvement, *, next_steps: Sequence[str] = ()) -> ReportImprovement:
-    """The words and figures of an improvement.
-
-    Args:
-        found: What it came to.
-        next_steps: What to do now; commands in backticks.
-    """
+    """The words and figures of an improvement."""
     tone, badge = _TONES[found.outcome]
     return ReportImprovement(
         team=found.team_name or found.team,
@@ -47,11 +43,6 @@ def summarize(found: Improvement, *, next_steps: Sequence[str] = ()) -> ReportIm
         blame=tuple(sorted(found.blame.items(), key=lambda share: -share[1])) if any(found.blame.values()) else (),
         prompts=tuple(changed(found)),
         trial=_trial(found),
-        pairs=tuple(
-            ReportPair(difference=pair.new - pair.old, evidence=pair.e_gain, formerly_passed=pair.formerly_passed)
-            for pair in found.pairs
-        ),
-        needed=found.needed,
         compared=tuple(_compared_runs(found)),
         search=_search(found),
         refused=tuple(grouped(found.refused)),
@@ -162,7 +153,7 @@ def _search(found: Improvement) -> str:
 
 
 def _spent(found: Improvement) -> Iterator[str]:
-    yield f"{found.runs:,} run{'' if found.runs == 1 else 's'} of the team"
+    yield f"{counted(found.runs, 'run')} of the team"
     usage, writing = found.usage, found.writing
     if usage.total:
         yield f"{usage.input_tokens:,} tokens read and {usage.output_tokens:,} written"

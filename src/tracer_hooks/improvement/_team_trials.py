@@ -85,20 +85,11 @@ class PromptedTeam:
         return verdict is not None and verdict.passed
 
     def expect_judge(self, task: SuiteTask) -> None:
-        """Make sure that something says how a run on ``task`` ended.
-
-        Raises:
-            ConfigError: There is no check, and the task has no reference.
-        """
+        """Make sure that something says how a run on ``task`` ended."""
         check_for(self._target, task, self._check)
 
     def run(self, task: SuiteTask, prompts: Mapping[str, str]) -> Trial:
-        """Run it once on ``task``.
-
-        Raises:
-            ReplayError: The check raised.
-            ConfigError: The team tells its agents something else than it did before, or heeds no ``prompts``.
-        """
+        """Run it once on ``task``."""
         new = self.new_in(prompts)
         runner = rerunner(self._target, task.text, check=check_for(self._target, task, self._check), prompts=new)
         with self._alone() if runner.is_shared else nullcontext():
@@ -184,13 +175,7 @@ class TeamTrials:
         self._made_once: dict[str, JudgedRun] = {}
 
     def run(self, tasks: Sequence[SuiteTask], prompts: Mapping[str, str]) -> list[JudgedRun]:
-        """One new run a task, in the order of the tasks; see :class:`~tracer_hooks.improvement.Trials`.
-
-        Raises:
-            BudgetSpentError: What it may cost is spent.
-            NotMadeError: A run is not in the journal, and :attr:`makes_new` is false.
-            ReplayError: The check raised, or the environment failed again and again.
-        """
+        """One new run a task, in the order of the tasks; see :class:`~tracer_hooks.improvement.Trials`."""
         units = [self._unit(task, prompts) for task in tasks]
         with ThreadPoolExecutor(max(1, self._options.workers), thread_name_prefix="tracer-hooks-improve") as pool:
             context = contextvars.copy_context
@@ -288,12 +273,7 @@ class EarlierRuns:
         self._store, self._journal, self._like = store, journal, like
 
     def failures(self, options: TrialOptions) -> tuple[JudgedRun, ...]:
-        """The newest failed first attempts, diagnosed anew where they have no diagnosis.
-
-        Raises:
-            ConfigError: The store holds none.
-            StoreError: The store cannot be read, or holds one of them no more.
-        """
+        """The newest failed first attempts, diagnosed anew where they have no diagnosis."""
         if "failures" not in self._journal:
             self._journal.add("failures", {"runs": self._newest_failures()})
         with RunStore(self._store, read_only=True) as runs:

@@ -67,11 +67,7 @@ class TrialOfVersion:
         self.test = AcceptanceTest(self.rule)
 
     def decide(self, accept: Sequence[SuiteTask], passed: Sequence[SuiteTask]) -> Decision:
-        """Run pairs until the test has decided, or may not go on.
-
-        Raises:
-            BudgetSpentError: What it may cost is spent; the pairs so far are in :attr:`pairs`.
-        """
+        """Run pairs until the test has decided, or may not go on."""
         test = self.test
         turns = _in_turns(_rounds(accept, self.seed), _rounds(passed, self.seed + 1), bool(passed))
         while not test.is_spent and self.is_open():
@@ -219,9 +215,6 @@ class StoredVersion:
 
         A version that was closed by somebody else, by hand or by another job with the same prompts, is not run any
         more: the pairs that were run before are counted, and its state is taken as it is.
-
-        Raises:
-            BudgetSpentError: What it may cost is spent; the version stays on trial.
         """
         self.trial.on_pair = self._count
         self.trial.is_open = self._is_open

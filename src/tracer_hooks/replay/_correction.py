@@ -136,11 +136,7 @@ class TapedRequest:
 
     @classmethod
     def at_step(cls, tape: Tape, step: int) -> TapedRequest:
-        """The request of the first model call of a step.
-
-        Raises:
-            ReplayError: The step has no model call, so there is nothing that could be replayed with a change.
-        """
+        """The request of the first model call of a step."""
         calls = tape.at_step(step)
         if not calls:
             steps = sorted({call.step for call in tape.model_calls})

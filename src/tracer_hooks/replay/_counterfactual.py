@@ -22,11 +22,7 @@ from tracer_hooks.schema import Record, Text, Usage
 
 @dataclass(frozen=True, kw_only=True)
 class ReplayOptions:
-    """Options of counterfactual replays.
-
-    Raises:
-        ConfigError: A number is out of range.
-    """
+    """Options of counterfactual replays."""
 
     trials: int = 6
     """How many runs with the correction at most; there are as many controls without it. At ``alpha=0.05`` it takes 3 to
@@ -133,15 +129,7 @@ class Counterfactual(Record):
 
 
 class StepReplay:
-    """Replays one failed run with changes at its steps, and counts what that costs.
-
-    Args:
-        runner: Runs the team.
-        recorded: The failed run.
-        options: How.
-        spending: What was spent before; default nothing.
-        on_trial: Told of every run that ended, for progress displays.
-    """
+    """Replays one failed run with changes at its steps, and counts what that costs."""
 
     def __init__(
         self,
@@ -169,12 +157,7 @@ class StepReplay:
         return sorted({call.step for call in self.recorded.tape.model_calls})
 
     def corrected(self, step: int, correction: Correction) -> Trial:
-        """One run with the correction.
-
-        Raises:
-            ReplayError: The step has no model call.
-            TapeMismatchError: The team did something else at or before the step.
-        """
+        """One run with the correction."""
         lenient = self.options.mode is TapeMode.LENIENT
         tape = self.recorded.tape
         at = TapedRequest.at_step(tape, step)
@@ -230,9 +213,6 @@ class Examination:
     """Runs with one step corrected, and as many with it as it was; more can be made at any time.
 
     Going on is sound, since the evidence may be looked at after each pair.
-
-    Raises:
-        ReplayError: The step cannot be corrected.
     """
 
     def __init__(self, replay: StepReplay, step: int, correction_of: CorrectionOf) -> None:
@@ -317,11 +297,7 @@ class Examination:
         self._test.add(trial.passed, other.passed)
 
     def _is_borne(self, error: CheckError) -> bool:
-        """Count a pair that could not be judged; whether to go on with others.
-
-        Raises:
-            CheckError: So far none could be judged.
-        """
+        """Count a pair that could not be judged; whether to go on with others."""
         self._unjudged += 1
         if self._test.pairs == 0 and self._unjudged >= _MOST_UNJUDGED:
             raise error

@@ -22,11 +22,7 @@ _HELD_PRIOR, _LOST_PRIOR = (2.0, 1.0), (1.0, 3.0)
 
 
 class StepBelief:
-    """The belief over the decisive step: one probability a step, and what trials make of them.
-
-    Args:
-        weights: How much each step is suspected; at least 0, and of any sum.
-    """
+    """The belief over the decisive step: one probability a step, and what trials make of them."""
 
     def __init__(self, weights: Mapping[int, float]) -> None:
         self._shares = _normalised(weights)
@@ -34,12 +30,7 @@ class StepBelief:
 
     @classmethod
     def of(cls, steps: Iterable[int], attribution: Attribution | None = None) -> StepBelief:
-        """The belief before any trial: half the attributor's, half spread over all steps, so that none goes without.
-
-        Args:
-            steps: The steps that can be decisive.
-            attribution: The diagnosis; without one, all steps are alike.
-        """
+        """The belief before any trial: half the attributor's, half spread over all steps, so that none goes without."""
         return cls(_suspicion(sorted(set(steps)), attribution))
 
     @property
@@ -82,11 +73,7 @@ class StepBelief:
             self._shares, self._held = _normalised(changed), None
 
     def after(self, resumed: Mapping[int, tuple[int, int]]) -> StepBelief:
-        """The belief after many runs of one team, whose rates are not known: they are integrated out.
-
-        Args:
-            resumed: For each first live step how many runs resumed there, and how many of them passed.
-        """
+        """The belief after many runs of one team, whose rates are not known: they are integrated out."""
         logs = {}
         for each, share in self._shares.items():
             held, lost = (
@@ -336,11 +323,7 @@ class _Search:
         )
 
     def answer(self) -> DecisiveSearch:
-        """Return what was found.
-
-        Raises:
-            ReplayError: No step at all could be tested.
-        """
+        """Return what was found."""
         if self._failure is not None and not self._tested:
             raise self._failure
         steps, belief = self._replay.recorded.trajectory.steps, self._belief()

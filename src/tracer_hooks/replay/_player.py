@@ -102,11 +102,7 @@ class ToolRules:
 
     @classmethod
     def of(cls, rules: ToolRules | str | Mapping[str, str] | None) -> ToolRules:
-        """Rules from what a user writes: one word for all tools, or a word for each; ``"*"`` names the others.
-
-        Raises:
-            ConfigError: A word is none of :class:`ToolUse`.
-        """
+        """Rules from what a user writes: one word for all tools, or a word for each; ``"*"`` names the others."""
         if isinstance(rules, ToolRules):
             return rules
         if rules is None:
@@ -117,11 +113,7 @@ class ToolRules:
         return cls(default=named.pop("*", None), named=named)
 
     def use(self, tool: str) -> ToolUse:
-        """Return what ``tool`` may do.
-
-        Raises:
-            ReplayError: It is not declared.
-        """
+        """Return what ``tool`` may do."""
         found = self.named.get(tool, self.default)
         if found is None:
             raise ReplayError(

@@ -87,11 +87,7 @@ class FeedbackProposer:
     name = "feedback"
 
     def propose(self, failure: Failure, step: int) -> Repair | None:
-        """See :class:`Proposer`.
-
-        Raises:
-            ReplayError: The check said nothing that may be told.
-        """
+        """See :class:`Proposer`."""
         text = attempt_failed(failure.feedback)
         if text is None:
             raise ReplayError(
@@ -179,14 +175,7 @@ PROPOSERS: Mapping[str, Callable[[], Proposer]] = {
 
 
 def proposers_of(named: str | Proposer | Sequence[str | Proposer]) -> tuple[Proposer, ...]:
-    """The proposers that are meant, in order.
-
-    Args:
-        named: A proposer, or the name of one; several as a sequence, or as names with commas between them.
-
-    Raises:
-        ConfigError: A name is not known, or something is no proposer.
-    """
+    """The proposers that are meant, in order."""
     if isinstance(named, str):
         found = tuple(_named(name.strip()) for name in named.split(","))
     elif isinstance(named, Sequence):
@@ -253,12 +242,6 @@ def corrections_by(
 
     It raises ReplayError for a step without a correction, and for one whose correction gives the expected answer away.
     The tokens that it takes to write one are counted as spent.
-
-    Args:
-        proposer: Writes the corrections.
-        replay: The failed run.
-        attribution: The diagnosis.
-        reference: The expected answer, where the caller wants the proposer to see it; nothing is then checked.
     """
     failure = _failure(replay, attribution, reference)
     secrets = Secrets(None) if reference is not None else Secrets.of(replay.recorded.trajectory)
@@ -292,11 +275,7 @@ def _failure(replay: StepReplay, attribution: Attribution | None, reference: str
 
 
 def _expect_repair(proposer: Proposer, repair: object, failure: Failure, step: int) -> Repair:
-    """Return what the proposer gave, if it can be carried out at the step.
-
-    Raises:
-        ReplayError: It cannot.
-    """
+    """Return what the proposer gave, if it can be carried out at the step."""
     if repair is None:
         raise ReplayError(
             f"the proposer {proposer.name!r} has nothing to propose for step {step}. Use another proposer"

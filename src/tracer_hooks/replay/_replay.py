@@ -192,14 +192,7 @@ class Resumed:
 
 
 def resume_tape(runner: TeamRunner, tape: Tape, repair: Repair, *, tools: ToolRules | None = None) -> Resumed:
-    """Run the team once more, from the step on that ``repair`` names.
-
-    Args:
-        runner: Runs the team.
-        tape: The record of the failed run.
-        repair: Where to resume, and what to say to whom.
-        tools: What tools may do from there on; default they run again.
-    """
+    """Run the team once more, from the step on that ``repair`` names."""
     resumption = Resumption(repair, tape, runner.task, tools=tools)
     trial = runner.run(Interventions(resumption.interventions))
     return Resumed(trial=trial, kept_usage=resumption.kept_usage, note=resumption.note)

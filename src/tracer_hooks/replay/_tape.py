@@ -72,11 +72,7 @@ class TapedModelCall(Record):
     """Type and text of the error when the call failed; there is no reply then."""
 
     def reply(self) -> ChatReply:
-        """The reply as adapters take it.
-
-        Raises:
-            RecordedFailureError: The call failed.
-        """
+        """The reply as adapters take it."""
         if self.error is not None:
             raise recorded_failure(self.error)
         return ChatReply(
@@ -120,11 +116,7 @@ class TapedToolCall(Record):
     """How long the call took, in seconds."""
 
     def reply(self) -> ToolReply:
-        """The reply as adapters take it.
-
-        Raises:
-            RecordedFailureError: The tool raised.
-        """
+        """The reply as adapters take it."""
         if self.error is not None:
             raise recorded_failure(self.error)
         value = ToolInvocation.NONE if self.is_none else self.value
@@ -387,11 +379,6 @@ def retimed(trajectory: Trajectory, recorded: Trajectory, until: int) -> Traject
 
     A reply from a tape takes no time. In a data set that would tell where a fault was put in, and in a diagnosis it
     would look like a step that did nothing.
-
-    Args:
-        trajectory: A run whose steps before ``until`` were replayed.
-        recorded: The run that they were recorded in.
-        until: The first live step.
     """
     steps: list[Step] = []
     clock: datetime | None = None

@@ -9,7 +9,6 @@ if TYPE_CHECKING:
     from tracer_hooks.report._diagnosis import suggestion as suggestion
     from tracer_hooks.report._improvement import ReportComparison as ReportComparison
     from tracer_hooks.report._improvement import ReportImprovement as ReportImprovement
-    from tracer_hooks.report._improvement import ReportPair as ReportPair
     from tracer_hooks.report._improvement import ReportRefused as ReportRefused
     from tracer_hooks.report._improvement import render_improvement as render_improvement
     from tracer_hooks.report._improvement import write_improvement as write_improvement

@@ -40,12 +40,7 @@ _OURS = ("autogen", "crewai", "langgraph", "python")
 
 
 def suggestion(attribution: Attribution, trajectory: Trajectory | None = None) -> str:
-    """One sentence on what to try next; empty where nothing specific can be said.
-
-    Args:
-        attribution: The diagnosis.
-        trajectory: The run, so that it can be said what its record lacks.
-    """
+    """One sentence on what to try next; empty where nothing specific can be said."""
     if attribution.advice or attribution.certainty is not None:
         return attribution.advice
     return _withheld(attribution, trajectory)

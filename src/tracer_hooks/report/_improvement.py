@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,18 +28,6 @@ class ReportComparison:
     """The same in numbers, with the difference and its interval."""
     meaning: str = ""
     """What the interval says, where it needs words."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReportPair:
-    """A pair of runs of the trial."""
-
-    difference: float
-    """Score with the new prompts minus the score with the old ones."""
-    evidence: float
-    """The e-value of a gain after this pair."""
-    formerly_passed: bool = False
-    """Whether its task was chosen because it had passed before."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,10 +72,6 @@ class ReportImprovement:
     """Agents whose instructions change, with the text before and the new one."""
     trial: str = ""
     """What the pairs of runs came to."""
-    pairs: tuple[ReportPair, ...] = ()
-    """The pairs in their order."""
-    needed: float = 20.0
-    """Evidence at which a gain counts as shown."""
     compared: tuple[ReportComparison, ...] = ()
     """Before and after."""
     search: str = ""
@@ -104,9 +86,6 @@ class ReportImprovement:
     """What to do now; a command stands in backticks."""
     generated_at: datetime = field(default_factory=lambda: datetime.now(UTC))
     """When this was written."""
-
-
-_WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 600, 170, 52, 588, 12, 146
 
 
 def render_improvement(found: ReportImprovement) -> str:
@@ -124,7 +103,6 @@ def render_improvement(found: ReportImprovement) -> str:
                 dict(agent=one_line(agent, 120), diff=prompt_diff(before, after))
                 for agent, before, after in found.prompts
             ],
-            plot=_evidence_plot(found.pairs, found.needed) if found.pairs else None,
             refused=[_refused_view(one) for one in found.refused[:_MOST_REFUSED]],
             left_out=max(0, len(found.refused) - _MOST_REFUSED),
             provenance=[(one_line(name, 80), one_line(value, 600)) for name, value in found.provenance],
@@ -136,11 +114,7 @@ def render_improvement(found: ReportImprovement) -> str:
 
 
 def write_improvement(path: str | os.PathLike[str], found: ReportImprovement) -> Path:
-    """Write the page to ``path``, over an earlier one, and return the path.
-
-    Raises:
-        OSError: The file cannot be written.
-    """
+    """Write the page to ``path``, over an earlier one, and return the path."""
     return write_page(path, render_improvement(found))
 
 
@@ -150,26 +124,4 @@ def _refused_view(refused: ReportRefused) -> View:
         why=one_line(refused.why, 400),
         count=refused.count,
         text=excerpt(refused.text, limit=_LONGEST_TEXT, fold_from=400) if refused.text.strip() else None,
-    )
-
-
-def _evidence_plot(pairs: Sequence[ReportPair], needed: float) -> View:
-    """The e-value on a logarithmic axis; what is above the needed value is evidence enough."""
-    values = [0.0, *(math.log10(max(pair.evidence, 1e-6)) for pair in pairs)]
-    aim = math.log10(needed)
-    low, high = math.floor(min(values)), math.ceil(max([*values, aim]) + 0.1)
-
-    def y(value: float) -> float:
-        return round(_BOTTOM - (value - low) / (high - low) * (_BOTTOM - _TOP), 1)
-
-    points = [
-        (round(_LEFT + place / (len(values) - 1) * (_RIGHT - _LEFT), 1), y(value)) for place, value in enumerate(values)
-    ]
-    return dict(
-        curve=" ".join(f"{left},{top}" for left, top in points),
-        limit=y(aim),
-        limit_label=f"{needed:g} needed",
-        ticks=tuple((y(power), f"{10.0**power:,g}") for power in range(low, high + 1, max(1, (high - low) // 4))),
-        last=points[-1],
-        label=f"Evidence of a gain over {len(pairs)} pairs, at the end {pairs[-1].evidence:.3g}",
     )

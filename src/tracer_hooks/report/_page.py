@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
 from tracer_hooks._files import make_folder, opener
+from tracer_hooks._text import counted
 from tracer_hooks.repairs import PastTrial
 from tracer_hooks.report._diagnosis import diagnosis_view
 from tracer_hooks.report._steps import shown_steps, step_views, texts_of, timeline
@@ -167,7 +168,7 @@ def _facts(spent: list[_PageBudget]) -> tuple[str, ...]:
     steps = sum(part.steps for part in spent)
     usage = sum((part.usage for part in spent), Usage())
     known = [part.seconds for part in spent if part.seconds is not None]
-    facts = [f"{steps:,} step{'' if steps == 1 else 's'}"]
+    facts = [counted(steps, "step")]
     if known:
         facts.append(in_seconds(sum(known)))
     if usage != Usage():
@@ -208,11 +209,7 @@ class IndexEntry:
 
 
 def write_index(path: Path, entries: Sequence[IndexEntry]) -> Path:
-    """Write a page that lists ``entries``, and beside it, in ``<name>_files/``, the report of each run.
-
-    Raises:
-        OSError: A file cannot be written.
-    """
+    """Write a page that lists ``entries``, and beside it, in ``<name>_files/``, the report of each run."""
     folder = path.with_name(f"{path.stem}_files")
     rows = []
     for number, entry in enumerate(entries, start=1):

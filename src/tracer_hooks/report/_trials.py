@@ -176,10 +176,6 @@ def repair_text(log: RepairLog, trajectory: Trajectory | None = None) -> Rendera
     """Return what :func:`rich.print` shows of the repairs of one call.
 
     Text from the run is never read as markup, so brackets in it are shown as they are.
-
-    Args:
-        log: What was tried.
-        trajectory: A run of the call, to name the agents of the steps.
     """
     from rich.console import Group
 
@@ -187,12 +183,7 @@ def repair_text(log: RepairLog, trajectory: Trajectory | None = None) -> Rendera
 
 
 def repair_line(repair: Repair, trajectory: Trajectory | None = None) -> str:
-    """One repair in a few words: ``"told the team, with the task, resumed at step 2 (calculator)"``.
-
-    Args:
-        repair: The repair.
-        trajectory: The failed run, to name the agent of the step.
-    """
+    """One repair in a few words: ``"told the team, with the task, resumed at step 2 (calculator)"``."""
     return f"{what_was_done(repair)}, {from_where(repair, _agent_at(trajectory, repair.resume_from, _AGENT))}"
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tracer_hooks.runtime._calibrated import save_calibrated as save_calibrated
     from tracer_hooks.runtime._calibrated import team_card as team_card
     from tracer_hooks.runtime._call_context import checked_diagnosis as checked_diagnosis
-    from tracer_hooks.runtime._diagnose import contrast_attributor as contrast_attributor
+    from tracer_hooks.runtime._diagnose import FiledRuns as FiledRuns
     from tracer_hooks.runtime._diagnose import diagnose as diagnose
     from tracer_hooks.runtime._hook import factory_of as factory_of
     from tracer_hooks.runtime._hook import hook as hook

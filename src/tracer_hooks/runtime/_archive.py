@@ -10,12 +10,12 @@ import functools
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tracer_hooks._background import TaskQueue, process_lock, start_daemon, wait_for_all
 from tracer_hooks._guard import guard, warn_once
+from tracer_hooks._text import counted
 from tracer_hooks.config import Retention
 from tracer_hooks.errors import ReplayError, StoreError
 from tracer_hooks.runtime._store_writer import PATIENCE_S, Part, PendingCall, writer_for
@@ -86,24 +86,14 @@ def _stored(run: TeamRun, attempt: Attempt) -> StoredRun:
     from tracer_hooks.schema import RunKind
     from tracer_hooks.store import StoredRun
 
-    trajectory = attempt.trajectory
     repair = kept_repair(run) if attempt is run.last else None
-    starts = [step.started_at for step in trajectory.steps if step.started_at is not None]
-    ends = [step.ended_at for step in trajectory.steps if step.ended_at is not None]
-    now = datetime.now(UTC)
-    return StoredRun(
-        run_id=trajectory.run_id,
+    return StoredRun.of(
+        attempt.trajectory,
         team=run.team,
-        framework=trajectory.framework,
         task=run.gate.text(run.task),
-        outcome=trajectory.outcome,
-        outcome_reason=trajectory.outcome_reason,
-        started_at=min(starts, default=now),
-        ended_at=max(ends, default=now),
         session_id=run.session_id,
         attempt=attempt.number,
         kind=RunKind.LIVE if attempt.number == 1 else RunKind.RETRY,
-        trajectory=trajectory,
         attribution=attempt.attribution,
         repair=repair.model_dump(mode="json") if repair is not None else None,
         tape=_tape(attempt),
@@ -211,5 +201,5 @@ def _looking_queue() -> TaskQueue:
 
 
 def _count_of(number: int, singular: str, plural: str) -> str:
-    words = f"{number} {singular if number == 1 else plural} in the background"
-    return f"{words}; TRACER_HOOKS_EXIT_SECONDS says how long the end of the process waits"
+    words = counted(number, singular, plural)
+    return f"{words} in the background; TRACER_HOOKS_EXIT_SECONDS says how long the end of the process waits"

@@ -112,11 +112,7 @@ def _identity(folder: Path) -> int | None:
 
 
 def forget_calibrated(folder: Path, card: TeamCard) -> None:
-    """Remove the attributor that was fitted to this team earlier, if there is one.
-
-    Raises:
-        OSError: It cannot be removed.
-    """
+    """Remove the attributor that was fitted to this team earlier, if there is one."""
     target = folder / card.fingerprint
     if (whole_folder(target) / CARD).is_file():
         remove_folder(target)
@@ -126,15 +122,6 @@ def save_calibrated(folder: Path, attributor: Any, card: TeamCard, beside: Mappi
     """Write a fitted attributor under its team's fingerprint; gives its folder. Takes effect in the next process.
 
     The folder takes the place of an earlier one as a whole: whatever happens, card and attributor belong together.
-
-    Args:
-        folder: Where fitted attributors lie.
-        attributor: What was fitted.
-        card: The team's.
-        beside: More files, by name.
-
-    Raises:
-        OSError: The folder cannot be written; what was there is still there.
     """
     target = folder / card.fingerprint
     with replaced_folder(target) as new:

@@ -215,11 +215,7 @@ _NAMES = tuple(option.name for option in fields(HookOptions) if option.init)
 
 
 def make_options(**options: Any) -> HookOptions:
-    """Check the options and fill in what the environment says.
-
-    Raises:
-        ConfigError: An option is unknown or has a value that cannot be used.
-    """
+    """Check the options and fill in what the environment says."""
     unknown = sorted(options.keys() - set(_NAMES))
     if unknown:
         raise ConfigError(f"unknown option {unknown[0]!r}, expected one of: {', '.join(sorted(_NAMES))}")

@@ -332,17 +332,7 @@ def rerunner_of_call(
     prompts: Callable[[], Intervention | None] = lambda: None,
     built_with: Callable[[], Mapping[str, str]] = dict,
 ) -> Rerunner:
-    """A runner that repeats a call of the user's: the same method with the same arguments, on a team made anew.
-
-    Args:
-        call: The call.
-        adapter: Of the team.
-        source: Where teams come from.
-        judge: Says whether a run succeeded.
-        emitter: Where the runs' spans go.
-        prompts: Gives what told the agents of the call other instructions.
-        built_with: Gives the instructions that the team of the call was built with, in the place of its own.
-    """
+    """A runner that repeats a call of the user's: the same method with the same arguments, on a team made anew."""
     bare = call.bare
 
     def make() -> Made:
@@ -381,14 +371,7 @@ class _NoHost(RunHost):  # a run is current whenever the team is called, so its 
     def call(self, call: TeamCall) -> Any:
         return call.on(call.team)
 
-    async def acall(self, call: TeamCall) -> Any:
-        return await call.on(call.team)
-
-    def stream(self, call: TeamCall) -> Any:
-        return call.on(call.team)
-
-    def astream(self, call: TeamCall) -> Any:
-        return call.on(call.team)
+    acall = stream = astream = call
 
 
 class _Watch(Interventions):

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from tracer_hooks._background import BackgroundQueue, no_fork
 from tracer_hooks._guard import logger, report, warn_once
+from tracer_hooks._text import counted
 from tracer_hooks.errors import StoreError
 
 if TYPE_CHECKING:
@@ -156,7 +157,7 @@ class StoreWriter(BackgroundQueue[PendingCall]):
 
     def _say_lost(self, number: int) -> None:
         why = str(self._error) if self._error is not None else f"run store {str(self._path)!r} took too long"
-        logger.warning("tracer-hooks lost %s that could not be stored: %s", _runs(number), why)
+        logger.warning("tracer-hooks lost %s that could not be stored: %s", counted(number, "run"), why)
 
     def _await(self, call: PendingCall) -> None:
         began = time.monotonic()
@@ -269,13 +270,12 @@ class StoreWriter(BackgroundQueue[PendingCall]):
                 lost, late, self._lost, self._late, self._error = self._lost, self._late, 0, 0, None
         try:
             if is_over:  # said before anybody who waits goes on: whoever flushes may read the log next
-                lost_too = (
-                    f"; {_runs(lost)} that had been too many to wait {'was' if lost == 1 else 'were'} lost"
-                    if lost
-                    else ""
-                )
+                gone = f"; {counted(lost, 'run')} that had been too many to wait {'was' if lost == 1 else 'were'} lost"
                 logger.warning(
-                    "tracer-hooks stores runs again in %s: %s had waited%s", self._path, _runs(late), lost_too
+                    "tracer-hooks stores runs again in %s: %s had waited%s",
+                    self._path,
+                    counted(late, "run"),
+                    gone if lost else "",
                 )
         finally:
             with self._changed:
@@ -298,7 +298,3 @@ class StoreWriter(BackgroundQueue[PendingCall]):
 def writer_for(path: Path) -> StoreWriter:
     """The one writer of a file in this process."""
     return StoreWriter(path)
-
-
-def _runs(number: int) -> str:
-    return "1 run" if number == 1 else f"{number} runs"

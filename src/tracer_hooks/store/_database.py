@@ -48,11 +48,7 @@ def _store_file(path: str | os.PathLike[str]) -> Path:
 
 
 def _make_place(file: Path) -> None:
-    """Create ``file`` and its directory, for the owner alone; keep our own out of the user's version control.
-
-    Raises:
-        OSError: They cannot be made.
-    """
+    """Create ``file`` and its directory, for the owner alone; keep our own out of the user's version control."""
     make_store_file(file)
     ignore = file.parent / ".gitignore"
     # Only in the directory that is ours: a store that the user put elsewhere must not hide other files.

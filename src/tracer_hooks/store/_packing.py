@@ -24,11 +24,7 @@ def pack(text: str) -> bytes:
 
 
 def unpack(data: bytes) -> str:
-    """The text that :func:`pack` was given.
-
-    Raises:
-        ValueError: The bytes are damaged.
-    """
+    """The text that :func:`pack` was given."""
     if data[:1] != _COMPRESSED:
         return data.decode("utf-8")
     opened = zlib.decompressobj()

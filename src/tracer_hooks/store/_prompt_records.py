@@ -170,11 +170,7 @@ class PromptContent(Record):
 def content_for(
     team: str, texts: Mapping[str, str], own: Mapping[str, str], provenance: Mapping[str, Json]
 ) -> PromptContent:
-    """Content of a new version.
-
-    Raises:
-        StoreError: It says nothing, or not what it stands in the place of.
-    """
+    """Content of a new version."""
     if not team:
         raise StoreError("team is '', expected the team's fingerprint. Next: pass fingerprint(framework, team name)")
     if not texts:
@@ -199,11 +195,7 @@ def pack_content(content: PromptContent) -> bytes:
 
 
 def content_of(row: Mapping[Any, Any]) -> PromptContent:
-    """Return the content of the version in ``row``.
-
-    Raises:
-        StoreError: The row is damaged.
-    """
+    """Return the content of the version in ``row``."""
     try:
         return PromptContent.model_validate_json(unpack(row["content"]))
     except ValueError as error:
@@ -216,11 +208,7 @@ def pack_evidence(evidence: Mapping[str, Json]) -> bytes:
 
 
 def evidence_of(row: Mapping[Any, Any]) -> dict[str, Json]:
-    """The evidence in ``row``.
-
-    Raises:
-        StoreError: The row is damaged.
-    """
+    """The evidence in ``row``."""
     try:
         found: dict[str, Json] = json.loads(unpack(row["evidence"]))
     except ValueError as error:
@@ -229,11 +217,7 @@ def evidence_of(row: Mapping[Any, Any]) -> dict[str, Json]:
 
 
 def version_of(row: Mapping[Any, Any], *, is_pinned: bool, tallies: Mapping[str, PromptTally]) -> PromptVersion:
-    """The version in ``row``.
-
-    Raises:
-        StoreError: The row is damaged.
-    """
+    """The version in ``row``."""
     content = content_of(row)
     accepted = row["accepted_us"]
     try:

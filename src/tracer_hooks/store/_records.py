@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from pydantic import AwareDatetime, Field, SkipValidation
@@ -105,6 +106,21 @@ class StoredRun(_RunHead):
     tape: SkipValidation[dict[str, Json] | None] = None
     """Every model and tool reply as plain data, for replays; ``tracer_hooks.replay.Tape.model_validate`` reads it. None
     when the run was recorded without full content."""
+
+    @classmethod
+    def of(cls, trajectory: Trajectory, **more: Any) -> StoredRun:
+        """A run of which the trajectory says what happened, and ``more`` the rest; one without times ran just now."""
+        starts = [step.started_at for step in trajectory.steps if step.started_at is not None]
+        ends = [step.ended_at for step in trajectory.steps if step.ended_at is not None]
+        now = datetime.now(UTC)
+        told = {
+            **{name: getattr(trajectory, name) for name in ("run_id", "team", "framework", "task", "outcome")},
+            "outcome_reason": trajectory.outcome_reason,
+            "started_at": min(starts, default=now),
+            "ended_at": max(ends, default=None if more.get("kind") is RunKind.IMPORTED else now),
+            "trajectory": trajectory,
+        }
+        return cls(**{**told, **more})
 
 
 class Learnt(Record):
@@ -226,11 +242,7 @@ def tape_columns(tape: Mapping[str, Json] | None) -> dict[str, Any]:
 
 
 def run_of(row: Mapping[Any, Any]) -> StoredRun:
-    """The run in ``row``.
-
-    Raises:
-        StoreError: What the row holds is damaged.
-    """
+    """The run in ``row``."""
     try:
         return StoredRun(
             **_head_of(row),
@@ -244,11 +256,7 @@ def run_of(row: Mapping[Any, Any]) -> StoredRun:
 
 
 def attribution_of(row: Mapping[Any, Any]) -> Attribution:
-    """The diagnosis in ``row``.
-
-    Raises:
-        StoreError: What the row holds is damaged.
-    """
+    """The diagnosis in ``row``."""
     try:
         return from_json(unpack(row["attribution"]), Attribution)
     except Exception as error:  # whatever a damaged row holds
@@ -256,11 +264,7 @@ def attribution_of(row: Mapping[Any, Any]) -> Attribution:
 
 
 def summary_of(row: Mapping[Any, Any]) -> RunSummary:
-    """The summary in ``row``.
-
-    Raises:
-        StoreError: What the row holds is damaged.
-    """
+    """The summary in ``row``."""
     try:
         return RunSummary(
             **_head_of(row),

@@ -349,11 +349,7 @@ class RunStore(StoreFile):
 
 
 def _find_id(connection: sa.Connection, wanted: str) -> str:
-    """The id of the one run that ``wanted`` names: a whole id, or the beginning of exactly one.
-
-    Raises:
-        StoreError: No run, or more than one, fits.
-    """
+    """The id of the one run that ``wanted`` names: a whole id, or the beginning of exactly one."""
     exact = connection.scalar(sa.select(runs.c.run_id).where(runs.c.run_id == wanted))
     if exact is not None:
         return str(exact)

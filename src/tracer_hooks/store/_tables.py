@@ -164,11 +164,7 @@ prompt_events = sa.Table(
 
 
 def prepare(connection: sa.Connection) -> None:
-    """Create the tables in an empty file, or bring older ones up to date. Call it inside a write transaction.
-
-    Raises:
-        StoreError: The file belongs to another program or to a newer version.
-    """
+    """Create the tables in an empty file, or bring older ones up to date. Call it inside a write transaction."""
     tables = sa.inspect(connection).get_table_names()
     if not tables:
         metadata.create_all(connection)
@@ -180,20 +176,12 @@ def prepare(connection: sa.Connection) -> None:
 
 
 def is_up_to_date(connection: sa.Connection, tables: list[str]) -> bool:
-    """Tell whether the file holds the tables of this version, so that :func:`prepare` has nothing to do.
-
-    Raises:
-        StoreError: The file belongs to another program or to a newer version.
-    """
+    """Tell whether the file holds the tables of this version, so that :func:`prepare` has nothing to do."""
     return bool(tables) and read_version(connection, tables) >= STORE_VERSION
 
 
 def read_version(connection: sa.Connection, tables: list[str]) -> int:
-    """The version of the tables in the file.
-
-    Raises:
-        StoreError: The file belongs to another program or to a newer version.
-    """
+    """The version of the tables in the file."""
     found = connection.scalar(sa.select(schema_version.c.version)) if "schema_version" in tables else None
     if not isinstance(found, int) or "runs" not in tables:
         shown = ", ".join(map(repr, sorted(tables)[:5]))

@@ -44,11 +44,7 @@ class ContentPolicy:
 
     @classmethod
     def of_record(cls, config: CaptureConfig | None = None) -> ContentPolicy:
-        """The policy for what is kept on this machine; by default as the environment says.
-
-        Raises:
-            ConfigError: A variable holds a value that cannot be used.
-        """
+        """The policy for what is kept on this machine; by default as the environment says."""
         config = config if config is not None else CaptureConfig.from_env()
         return cls(config.record, Redactor(config.patterns))
 

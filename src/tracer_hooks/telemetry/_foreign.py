@@ -18,7 +18,6 @@ from tracer_hooks.telemetry._foreign_messages import (
     TRACELOOP_INPUT,
     TRACELOOP_OUTPUT,
     ToolResult,
-    decode_container,
     event_messages,
     is_genai,
     to_messages,
@@ -30,7 +29,6 @@ from tracer_hooks.telemetry._foreign_messages import (
 )
 from tracer_hooks.telemetry._foreign_roles import (
     INTERNAL,
-    MODEL_OPERATIONS,
     SpanForest,
     choose_teams,
     find_agents,
@@ -40,9 +38,11 @@ from tracer_hooks.telemetry._foreign_roles import (
     team_name,
 )
 from tracer_hooks.telemetry._records import (
+    CHAT_OPERATIONS,
     Message,
     SpanRecord,
     SpanStatus,
+    decode_json,
     first_present,
     message_text,
     without_none,
@@ -77,7 +77,7 @@ def with_openinference_keys(record: SpanRecord) -> SpanRecord:
         for given, key in _MLFLOW_TO_OPENINFERENCE.items()
         if given in attributes
     }
-    usage = decode_container(attributes.get("mlflow.chat.tokenUsage"))
+    usage = decode_json(attributes.get("mlflow.chat.tokenUsage"))
     if isinstance(usage, Mapping):
         found[semconv.OI_LLM_TOKENS_PROMPT] = usage.get("input_tokens")
         found[semconv.OI_LLM_TOKENS_COMPLETION] = usage.get("output_tokens")
@@ -86,7 +86,7 @@ def with_openinference_keys(record: SpanRecord) -> SpanRecord:
 
 def _without_json_quotes(value: Any) -> Any:
     """MLflow writes every value as JSON, texts too; objects and lists stay JSON text, as OpenInference has them."""
-    return decode_container(f"[{value}]")[0] if isinstance(value, str) and value.startswith('"') else value
+    return decode_json(f"[{value}]")[0] if isinstance(value, str) and value.startswith('"') else value
 
 
 _MERGED_KEYS = (
@@ -126,8 +126,8 @@ def find_duplicates(tree: SpanForest, operations: Mapping[int, str | None]) -> d
 def _is_same_act(
     tree: SpanForest, record: SpanRecord, outer: SpanRecord, operation: str | None, outer_operation: str | None
 ) -> bool:
-    if operation in MODEL_OPERATIONS:
-        return outer_operation in MODEL_OPERATIONS
+    if operation in CHAT_OPERATIONS:
+        return outer_operation in CHAT_OPERATIONS
     if operation != semconv.OP_EXECUTE_TOOL or outer_operation != operation or tool_name(record) != tool_name(outer):
         return False
     if record.scope != outer.scope:
@@ -228,7 +228,7 @@ def requests_from_tasks(tree: SpanForest, operations: Mapping[int, str | None]) 
 def roster_of(record: SpanRecord) -> dict[str, Any]:
     """The members of a team, from the list of them on its span."""
     for key in _ROSTERS:
-        listed = decode_container(record.attributes.get(key))
+        listed = decode_json(record.attributes.get(key))
         items = listed if isinstance(listed, list) else []
         if members := [_member(item) for item in items if isinstance(item, Mapping) and item.get("role")]:
             return {semconv.RUN_AGENTS: members}
@@ -257,7 +257,7 @@ def _output_messages(record: SpanRecord) -> list[Message]:
 
 def _conversation(record: SpanRecord) -> list[Message]:
     """The messages before an answer, where the span's output holds both; CrewAI's does."""
-    output = decode_container(first_present(record.attributes, semconv.OI_OUTPUT_VALUE, TRACELOOP_OUTPUT))
+    output = decode_json(first_present(record.attributes, semconv.OI_OUTPUT_VALUE, TRACELOOP_OUTPUT))
     if not isinstance(output, Mapping) or not isinstance(output.get("raw"), str) or not output.get("messages"):
         return []
     messages = to_messages(output["messages"], "user")
@@ -320,7 +320,7 @@ class _SpanRewriter:
             attributes[semconv.OPERATION_NAME] = operation or None
         if operation == semconv.OP_EXECUTE_TOOL:
             attributes |= tool_attributes(record, self.tree.parent(record))
-        elif operation in MODEL_OPERATIONS:
+        elif operation in CHAT_OPERATIONS:
             attributes |= _messages_of_call(record)
         added = self._added(record, operation)
         if operation == semconv.OP_INVOKE_WORKFLOW:
@@ -336,7 +336,7 @@ class _SpanRewriter:
         agent = self.agents.get(id(record))
         if agent is not None and operation not in (INTERNAL, semconv.OP_INVOKE_WORKFLOW):
             added[semconv.AGENT_NAME] = agent
-        if operation in MODEL_OPERATIONS:
+        if operation in CHAT_OPERATIONS:
             added |= _model_attributes(record)
         elif operation in (semconv.OP_INVOKE_AGENT, semconv.OP_INVOKE_WORKFLOW):
             added |= messages_of_act(record)
@@ -365,7 +365,7 @@ def _common_attributes(record: SpanRecord) -> dict[str, Any]:
 
 def _model_attributes(record: SpanRecord) -> dict[str, Any]:
     attributes = record.attributes
-    settings = decode_container(attributes.get("llm.invocation_parameters"))
+    settings = decode_json(attributes.get("llm.invocation_parameters"))
     settings = settings if isinstance(settings, Mapping) else {}
     model = first_present(attributes, semconv.OI_LLM_MODEL, "llm.request.model_name") or first_present(
         settings, "model", "model_name"
@@ -397,7 +397,7 @@ def _messages_under(
 ) -> list[Message] | None:
     """The messages under the first key that holds some; None when the first holds them as they should be."""
     genai, *others, whole_value = keys
-    present = decode_container(record.attributes.get(genai))
+    present = decode_json(record.attributes.get(genai))
     if present and is_genai(present):
         return with_tool_results(present)
     for key in others:
@@ -408,8 +408,8 @@ def _messages_under(
 
 
 def _run_attributes(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    sent = decode_container(attributes.get(semconv.INPUT_MESSAGES))
-    replied = decode_container(attributes.get(semconv.OUTPUT_MESSAGES))
+    sent = decode_json(attributes.get(semconv.INPUT_MESSAGES))
+    replied = decode_json(attributes.get(semconv.OUTPUT_MESSAGES))
     found: dict[str, Any] = {
         semconv.RUN_TASK: _text_of([item for item in _as_list(sent) if item.get("role") == "user"][:1]),
         semconv.RUN_FINAL_OUTPUT: _text_of(_as_list(replied)[-1:]),

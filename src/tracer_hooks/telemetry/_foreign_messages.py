@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from tracer_hooks import semconv
-from tracer_hooks._reading import parse_json
 from tracer_hooks.schema import to_json_value, to_text
 from tracer_hooks.telemetry._records import (
     Message,
     SpanEvent,
     SpanRecord,
+    decode_json,
     first_filled,
     first_present,
     message_text,
@@ -69,20 +69,10 @@ _AUTOGEN_REPR = re.compile(
 )
 
 
-def decode_container(value: Any) -> Any:
-    """``value``, or what it stands for when it is the JSON text of an object or list."""
-    if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
-        try:
-            return parse_json(value)
-        except ValueError:
-            return value
-    return value
-
-
 def unflatten(attributes: Mapping[str, Any], prefix: str) -> Any:
     """Restore data that OpenInference and OpenLLMetry flatten into ``prefix.0.role``...; None if absent."""
     if prefix in attributes:
-        return decode_container(attributes[prefix])
+        return decode_json(attributes[prefix])
     root: dict[str, Any] = {}
     for key, value in attributes.items():
         if key.startswith(prefix + "."):
@@ -135,7 +125,7 @@ def _role_by_parts(message: Mapping[str, Any]) -> str:
 
 def block_text(value: Any) -> Any:
     """The text of a list of content blocks (``[{"text": ...}]``), as tools of MCP return; other values as they are."""
-    blocks = decode_container(value)
+    blocks = decode_json(value)
     if not isinstance(blocks, list) or not blocks:
         return value
     texts = [block.get("text") if isinstance(block, Mapping) else None for block in blocks]
@@ -145,7 +135,7 @@ def block_text(value: Any) -> Any:
 
 def to_messages(value: Any, role: str) -> list[Message]:
     """Messages in ``value``: a list of any known shape, a state that holds such a list, or plain text."""
-    return _to_messages(decode_container(value), role, 0)
+    return _to_messages(decode_json(value), role, 0)
 
 
 def _to_messages(value: Any, role: str, depth: int) -> list[Message]:
@@ -156,7 +146,7 @@ def _to_messages(value: Any, role: str, depth: int) -> list[Message]:
         return [message] if message["parts"] else []
     if isinstance(value, Mapping):
         for key in _WRAPPERS["assistant" if role == "assistant" else "user"]:
-            inside = decode_container(value.get(key))
+            inside = decode_json(value.get(key))
             if inside:
                 return _to_messages(inside, role, depth + 1)
         inner = [item for item in value.values() if isinstance(item, Mapping) and item.keys() & _ANY_WRAPPER]
@@ -208,7 +198,7 @@ def _to_message(value: Any, role: str) -> Message | None:
 
 def _unwrapped(value: Mapping[str, Any]) -> Mapping[str, Any]:
     for key in ("message", "kwargs", "data"):
-        inside = decode_container(value.get(key))
+        inside = decode_json(value.get(key))
         if isinstance(inside, Mapping) and inside.keys() & _MESSAGE_KEYS:
             return {**{k: v for k, v in value.items() if k in _FIELDS_BESIDE_PARTS}, **_unwrapped(inside)}
     return value
@@ -231,14 +221,14 @@ def _parts(fields: Mapping[str, Any]) -> list[dict[str, Any]]:
     if isinstance(fields.get("parts"), list):
         return [_with_tool_result(part) for part in fields["parts"]]
     if isinstance(fields.get("function"), list):  # OpenInference for AutoGen: the results of one turn's tools
-        results = [result for item in fields["function"] if isinstance(result := decode_container(item), Mapping)]
+        results = [result for item in fields["function"] if isinstance(result := decode_json(item), Mapping)]
         return [_tool_response(result.get("call_id"), result.get("content")) for result in results]
     content = fields.get("content")
     if content in (None, "", []):
         content = fields.get("contents")
     if (call_id := fields.get("tool_call_id")) is not None:
         return [_tool_response(to_text(call_id), content)]
-    parts, listed = _content_parts(content), decode_container(fields.get("tool_calls"))
+    parts, listed = _content_parts(content), decode_json(fields.get("tool_calls"))
     calls = [_tool_call(call) for call in listed if isinstance(call, Mapping)] if isinstance(listed, list) else []
     if calls:  # LangChain lists Anthropic's calls under both
         parts = [part for part in parts if part["type"] != "tool_call"]
@@ -247,7 +237,7 @@ def _parts(fields: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _content_items(content: Any) -> Iterable[Any]:
     if isinstance(content, str) and content.startswith("[") and '"type"' in content[:200]:
-        content = decode_container(content)
+        content = decode_json(content)
     if content is None or content == "":
         return ()
     return content if isinstance(content, list) else (content,)
@@ -286,7 +276,7 @@ def _tool_call(call: Mapping[str, Any]) -> dict[str, Any]:
         "type": "tool_call",
         "id": call.get("id"),
         "name": to_text(function.get("name") or ""),
-        "arguments": decode_container(arguments),
+        "arguments": decode_json(arguments),
     }
 
 
@@ -301,7 +291,7 @@ def event_messages(events: Sequence[SpanEvent]) -> tuple[list[Message], list[Mes
         elif event.name == "gen_ai.content.completion":
             replied += to_messages(fields.get("gen_ai.completion"), "assistant")
         elif event.name == "gen_ai.choice":
-            inside = decode_container(fields.get("message", fields))
+            inside = decode_json(fields.get("message", fields))
             fields = {**(inside if isinstance(inside, Mapping) else {"content": inside}), "role": "assistant"}
             replied += to_messages(fields, "assistant")
         elif event.name.startswith("gen_ai.") and event.name.endswith(".message"):
@@ -364,11 +354,11 @@ def tool_name(record: SpanRecord) -> str:
 def tool_result(record: SpanRecord) -> ToolResult:
     """Result of the tool, taken out of a LangChain message when it stands in one."""
     value = first_present(record.attributes, semconv.TOOL_CALL_RESULT, semconv.OI_OUTPUT_VALUE, TRACELOOP_OUTPUT)
-    fields = decode_container(value)
+    fields = decode_json(value)
     if not isinstance(fields, Mapping):
         return ToolResult(text=_as_attribute(block_text(value)))
     is_callback = "output" in fields and "kwargs" in fields  # OpenLLMetry keeps the callback's own arguments
-    inside = decode_container(fields["output"]) if is_callback else fields
+    inside = decode_json(fields["output"]) if is_callback else fields
     for wrapper in ("kwargs", "data"):
         if isinstance(inside, Mapping) and isinstance(inside.get(wrapper), Mapping):
             inside = inside[wrapper]
@@ -382,15 +372,13 @@ def tool_result(record: SpanRecord) -> ToolResult:
 
 
 def _arguments(record: SpanRecord) -> Any:
-    own = decode_container(record.attributes.get(semconv.TOOL_CALL_ARGUMENTS))
+    own = decode_json(record.attributes.get(semconv.TOOL_CALL_ARGUMENTS))
     if own is not None:
         return _decoded_arguments(own)
-    parameters = decode_container(record.attributes.get(semconv.OI_TOOL_PARAMETERS))
+    parameters = decode_json(record.attributes.get(semconv.OI_TOOL_PARAMETERS))
     if parameters is not None and not _is_schema(parameters):
         return parameters
-    return _decoded_arguments(
-        decode_container(first_present(record.attributes, semconv.OI_INPUT_VALUE, TRACELOOP_INPUT))
-    )
+    return _decoded_arguments(decode_json(first_present(record.attributes, semconv.OI_INPUT_VALUE, TRACELOOP_INPUT)))
 
 
 def _is_schema(value: Any) -> bool:
@@ -412,7 +400,7 @@ def _decoded_arguments(value: Any) -> Any:
 
 
 def _call_id_of(record: SpanRecord) -> str | None:
-    inside = decode_container(record.attributes.get(TRACELOOP_INPUT))
+    inside = decode_json(record.attributes.get(TRACELOOP_INPUT))
     inner = inside.get("kwargs") if isinstance(inside, Mapping) else None
     return inner.get("tool_call_id") if isinstance(inner, Mapping) else None
 
@@ -421,7 +409,7 @@ def _requested_by(parent: SpanRecord | None, name: str, call_id: str | None) -> 
     """The model's call in the input of LangGraph's tool node, which alone knows a failed call's id."""
     if parent is None:
         return None
-    value = decode_container(parent.attributes.get(semconv.OI_INPUT_VALUE, parent.attributes.get(TRACELOOP_INPUT)))
+    value = decode_json(parent.attributes.get(semconv.OI_INPUT_VALUE, parent.attributes.get(TRACELOOP_INPUT)))
     value = value.get("inputs") if isinstance(value, Mapping) else value
     calls = [call for call in value or () if isinstance(call, Mapping)] if isinstance(value, list) else []
     calls = [call for call in calls if call.get("name") == name and call_id in (None, call.get("id"))]

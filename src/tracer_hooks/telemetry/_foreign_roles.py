@@ -10,7 +10,7 @@ from typing import Any
 from tracer_hooks import semconv
 from tracer_hooks.schema import to_text
 from tracer_hooks.telemetry._foreign_messages import TRACELOOP_NAME, unflatten
-from tracer_hooks.telemetry._records import SpanRecord, first_filled
+from tracer_hooks.telemetry._records import CHAT_OPERATIONS, SpanRecord, first_filled
 
 _TRACELOOP_KIND = "traceloop.span.kind"
 _TRACELOOP_PROPERTY = "traceloop.association.properties."
@@ -29,7 +29,6 @@ _OPERATIONS = {
     semconv.OP_EXECUTE_TOOL,
     semconv.OP_DIAGNOSE,
 }
-MODEL_OPERATIONS = {semconv.OP_CHAT, semconv.OP_GENERATE_CONTENT, semconv.OP_TEXT_COMPLETION}
 _TRACELOOP_OPERATIONS = {
     "workflow": semconv.OP_INVOKE_WORKFLOW,
     "agent": semconv.OP_INVOKE_AGENT,
@@ -149,7 +148,7 @@ def find_agents(tree: SpanForest, operations: dict[int, str | None]) -> dict[int
     kinds = (semconv.OP_INVOKE_AGENT, INTERNAL)
     parts = tree.above({key for key, operation in operations.items() if operation in kinds})
     for record in tree.records:
-        if operations[id(record)] in MODEL_OPERATIONS and id(record) in names:
+        if operations[id(record)] in CHAT_OPERATIONS and id(record) in names:
             _promote_ancestor(record, names, tree, parts, operations)
     return names
 
@@ -227,7 +226,7 @@ def _langgraph_agent(metadata: Mapping[str, Any]) -> str | None:
     return None
 
 
-_ACTS = {*MODEL_OPERATIONS, semconv.OP_EXECUTE_TOOL}
+_ACTS = {*CHAT_OPERATIONS, semconv.OP_EXECUTE_TOOL}
 _OF_SERVERS = ("http.", "url.", "rpc.", "messaging.", "db.", "faas.", "server.", "net.")
 
 

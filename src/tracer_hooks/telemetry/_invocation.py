@@ -89,8 +89,6 @@ class Invocation:
         parent: The enclosing operation; default the current one.
         start_ns: When it began, for operations that are noticed late; default now.
         attributes: Attributes known at the start.
-        adopt: A recording span that the framework itself opened for this operation: it gets our attributes instead of
-            a second span being opened, and the framework ends it.
     """
 
     operation: ClassVar[str]
@@ -105,7 +103,6 @@ class Invocation:
         parent: Invocation | None = None,
         start_ns: int | None = None,
         attributes: dict[str, Any] | None = None,
-        adopt: Span | None = None,
     ) -> None:
         self.run = run
         self.name = name
@@ -117,7 +114,6 @@ class Invocation:
         self.error: BaseException | None = None
         self.errors_inside: list[tuple[str, str]] = []
         self._events: list[SpanEvent] = []
-        self._adopted = adopt is not None
         self._ending = (SpanStatus.UNSET, "", self.start_ns)
         self._last_context: tuple[otel_context.Context, otel_context.Context] | None = None
         self.attributes: dict[str, Any] = {
@@ -129,8 +125,7 @@ class Invocation:
         if run is not self and not run.is_begun:
             run.begin()
         # A run that may be none has no span yet; see RunStart.tentative.
-        is_begun = adopt is None and run.is_begun
-        self.span = adopt if adopt is not None else self._start_span() if is_begun else INVALID_SPAN
+        self.span = self._start_span() if run.is_begun else INVALID_SPAN
         self.trace_id, self.span_id = self._identify()
         run.opened(self)
 
@@ -261,8 +256,7 @@ class Invocation:
         except Exception as failure:
             report(f"export {self.span_name!r}", failure)
         try:
-            if not self._adopted:
-                self.span.end(end_ns)
+            self.span.end(end_ns)
         except Exception as failure:
             report(f"end the span {self.span_name!r}", failure)
 

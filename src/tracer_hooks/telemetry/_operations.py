@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from opentelemetry.trace import Span, SpanKind
+from opentelemetry.trace import SpanKind
 
 from tracer_hooks import semconv
 from tracer_hooks._guard import report
@@ -31,7 +31,6 @@ class AgentInvocation(Invocation):
         retry_of: The failed turn that the framework starts over: model calls then count as further attempts at the
             same step.
         start_ns: When it began; default now.
-        adopt: The framework's own recording span for this turn.
     """
 
     operation = semconv.OP_INVOKE_AGENT
@@ -46,7 +45,6 @@ class AgentInvocation(Invocation):
         parent: Invocation | None = None,
         retry_of: AgentInvocation | None = None,
         start_ns: int | None = None,
-        adopt: Span | None = None,
     ) -> None:
         self.spec = spec
         self.last_step: int | None = None
@@ -59,7 +57,7 @@ class AgentInvocation(Invocation):
             semconv.INPUT_MESSAGES: list(inputs) or None,
             semconv.PROMPT_ID: prompt_id(spec.instructions),
         }
-        super().__init__(run, spec.name, parent=parent, start_ns=start_ns, attributes=attributes, adopt=adopt)
+        super().__init__(run, spec.name, parent=parent, start_ns=start_ns, attributes=attributes)
         run.add_agent(spec)
         outer = self.parent_agent
         if outer is not None:
@@ -128,7 +126,6 @@ class ChatInvocation(Invocation):
         messages: What the model is shown.
         attributes: More request attributes (provider, temperature, whether it streams).
         parent: The enclosing operation; default the current one.
-        start_ns: When it began; default now.
 
     Attributes:
         step: Index of the step that it belongs to.
@@ -148,7 +145,6 @@ class ChatInvocation(Invocation):
         agent: AgentInvocation | None = None,
         attributes: dict[str, Any] | None = None,
         parent: Invocation | None = None,
-        start_ns: int | None = None,
     ) -> None:
         around = parent if parent is not None else current_invocation()
         self.agent = agent if agent is not None else enclosing_agent(around, run) or run.manager()
@@ -165,7 +161,7 @@ class ChatInvocation(Invocation):
             semconv.STEP_INDEX: self.step,
             semconv.STEP_ATTEMPT: attempt if attempt > 1 else None,
         }
-        super().__init__(run, model, parent=parent, start_ns=start_ns, attributes={**known, **(attributes or {})})
+        super().__init__(run, model, parent=parent, attributes={**known, **(attributes or {})})
         self.attempt = attempt
 
     @property
@@ -250,7 +246,6 @@ class ToolInvocation(Invocation):
         attributes: More attributes (description, type).
         parent: The enclosing operation; default the current one.
         start_ns: When it began; default now.
-        adopt: The framework's own recording span for this call.
 
     Attributes:
         step: Index of the step that it belongs to.
@@ -274,7 +269,6 @@ class ToolInvocation(Invocation):
         attributes: dict[str, Any] | None = None,
         parent: Invocation | None = None,
         start_ns: int | None = None,
-        adopt: Span | None = None,
     ) -> None:
         agent = enclosing_agent(parent, run)
         self.value: Any = None
@@ -286,9 +280,7 @@ class ToolInvocation(Invocation):
             semconv.AGENT_NAME: owner,
             semconv.STEP_INDEX: self.step,
         }
-        super().__init__(
-            run, name, parent=parent, start_ns=start_ns, attributes={**known, **(attributes or {})}, adopt=adopt
-        )
+        super().__init__(run, name, parent=parent, start_ns=start_ns, attributes={**known, **(attributes or {})})
 
     def hand_off(self, recipient: str, *, returns: bool = False) -> None:
         """Say that this call passes control to ``recipient``; ``returns`` when the caller gets it back (delegation)."""

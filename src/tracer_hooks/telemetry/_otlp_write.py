@@ -78,11 +78,7 @@ def _is_homogeneous(values: Sequence[object]) -> bool:
 
 
 def decode_value(node: object) -> Any:
-    """The Python value of an ``AnyValue``; plain JSON (the console exporter's) passes through.
-
-    Raises:
-        ValueError: The node has a known kind, and a value that does not fit it.
-    """
+    """The Python value of an ``AnyValue``; plain JSON (the console exporter's) passes through."""
     if not isinstance(node, Mapping):
         return list(node) if isinstance(node, tuple) else node
     if not node:
@@ -95,11 +91,7 @@ def decode_value(node: object) -> Any:
 
 
 def decode_attributes(node: object) -> dict[str, Any]:
-    """The attributes of a span, event, link or resource: a list of ``KeyValue``, or a plain mapping.
-
-    Raises:
-        ValueError: ``node`` is neither, or a value is damaged.
-    """
+    """The attributes of a span, event, link or resource: a list of ``KeyValue``, or a plain mapping."""
     if node is None:
         return {}
     if isinstance(node, Mapping):
@@ -140,9 +132,6 @@ def decode_id(value: object, size: int) -> str | None:
     """A trace id (``size`` 16) or span id (8) as lower-case hex; None when there is none.
 
     Accepts hex with or without ``0x`` and dashes, base64 (the protobuf mapping to JSON) and an integer.
-
-    Raises:
-        ValueError: It is none of these.
     """
     if value is None or value == "":
         return None
@@ -170,11 +159,7 @@ def _hex_of(value: str, size: int) -> str:
 
 
 def decode_time(value: object) -> int:
-    """Nanoseconds since the epoch, from an int, a string of digits, or ISO 8601; 0 when there is none.
-
-    Raises:
-        ValueError: It is none of these.
-    """
+    """Nanoseconds since the epoch, from an int, a string of digits, or ISO 8601; 0 when there is none."""
     if value is None or value == "":
         return 0
     text = str(value)

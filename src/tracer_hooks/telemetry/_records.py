@@ -153,8 +153,8 @@ CHAT_OPERATIONS = frozenset({semconv.OP_CHAT, semconv.OP_GENERATE_CONTENT, semco
 
 
 def decode_json(value: object) -> Any:
-    """An attribute that holds JSON, decoded; other values as they are."""
-    if isinstance(value, str) and value[:1] in ("[", "{"):
+    """An attribute that holds the JSON text of an object or list, decoded; other values as they are."""
+    if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
         try:
             return parse_json(value)
         except ValueError:

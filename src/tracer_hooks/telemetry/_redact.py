@@ -44,12 +44,7 @@ _ASSIGNED_SCHEME = re.compile(r"(?:bearer|basic|token|digest|apikey|negotiate)[ 
 
 
 def blank_assigned(text: str, lowered: str) -> str:
-    """``text`` with the values of secret names blanked.
-
-    Args:
-        text: What to look through.
-        lowered: The same in lower case.
-    """
+    """``text`` with the values of secret names blanked."""
     if not any(hint in lowered for hint in _HINTS):
         return text
     pieces, done = [], 0
@@ -137,9 +132,6 @@ class Redactor:
     """Blanks keys and tokens, passwords, cookies, e-mail addresses, card and account numbers, and the user's patterns.
 
     The time is linear in the text; that of the user's own patterns is their own.
-
-    Args:
-        patterns: More patterns to blank.
     """
 
     def __init__(self, patterns: tuple[re.Pattern[str], ...] = ()) -> None:

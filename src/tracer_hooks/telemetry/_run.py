@@ -42,9 +42,6 @@ def warn_of_lost_step(agent: str) -> None:
 
     A new thread begins with an empty context, so what is done in it belongs to no run. It may be that nobody meant it
     to; so it is said only where both are true, and never where recording was switched off on purpose.
-
-    Args:
-        agent: Its name.
     """
     if not _active_runs or otel_context.get_current():
         return

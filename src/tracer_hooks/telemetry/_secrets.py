@@ -168,12 +168,7 @@ _SEPARATORS = re.compile(r"[\W_]+")
 
 @lru_cache(maxsize=4096)
 def weight_of(name: str, *, is_parameter: bool = False) -> SecrecyOfName:
-    """Secrecy of the value that stands under ``name``.
-
-    Args:
-        name: As it is written.
-        is_parameter: Whether it is a parameter of a URL.
-    """
+    """Secrecy of the value that stands under ``name``."""
     plain = _SEPARATORS.sub("", name[:200]).lower()
     if plain.endswith(_LINE_NAMES):
         return SecrecyOfName.LINE

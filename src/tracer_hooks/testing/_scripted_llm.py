@@ -91,11 +91,7 @@ class LoopbackServer:
     """
 
     def __init__(self, respond: Respond) -> None:
-        """Open the port and start to serve.
-
-        Raises:
-            OSError: No loopback port is free.
-        """
+        """Open the port and start to serve."""
         self._server = _on_new_port()
         self._server.respond = respond
         self._owner = os.getpid()

@@ -186,11 +186,7 @@ ReplyLike: TypeAlias = "str | Answer | Callable[[ScriptedRequest], str | Answer]
 
 
 def as_answer(value: object) -> Answer:
-    """Give the answer that a script's `value` stands for; text is a `Reply`.
-
-    Raises:
-        ConfigError: `value` is neither text nor an answer.
-    """
+    """Give the answer that a script's `value` stands for; text is a `Reply`."""
     if isinstance(value, str):
         return Reply(value)
     if isinstance(value, Reply | ErrorReply | Drop | Garbage):
@@ -199,12 +195,7 @@ def as_answer(value: object) -> Answer:
 
 
 def check_reply_like(value: object) -> None:
-    """Refuse at script time what could only fail inside the server.
-
-    Raises:
-        ConfigError: `value` is neither text, nor an answer, nor callable; a class is a forgotten pair of
-            brackets.
-    """
+    """Refuse at script time what could only fail inside the server."""
     if isinstance(value, type):
         raise ConfigError(f"{value.__name__!r} is a class, expected a reply; write {value.__name__}(...)")
     if not callable(value):
@@ -321,11 +312,7 @@ def text_of(message: Mapping[str, Any]) -> str:
 
 
 def read_request(index: int, endpoint: str, raw: Any, headers: Mapping[str, str]) -> ScriptedRequest:
-    """Give the request in `raw`, the decoded JSON body sent to `endpoint`.
-
-    Raises:
-        MalformedRequestError: The body is no JSON object, or holds no messages.
-    """
+    """Give the request in `raw`, the decoded JSON body sent to `endpoint`."""
     if not isinstance(raw, dict):
         raise MalformedRequestError("The body is not a JSON object.")
     field = "messages" if endpoint == "chat/completions" else "input"

@@ -322,19 +322,6 @@ def test_runs_below_somebody_elses_span_have_ids_of_their_own_and_draw_none_of_t
     assert random.getstate() == state
 
 
-def test_a_span_of_the_framework_is_adopted(recorded: Recorded) -> None:
-    run = recorded.start()
-    with run.active():
-        theirs = recorded.provider.get_tracer("framework").start_span("invoke_agent theirs")
-        turn = AgentInvocation(run, AgentSpec(name="a"), adopt=theirs)
-        turn.stop("hi")
-        assert theirs.is_recording(), "the framework ends its own span"
-        theirs.end()
-    run.finish()
-    assert (recorded.span("invoke_agent theirs").attributes or {})[semconv.AGENT_NAME] == "a"
-    assert len(recorded.spans) == 2
-
-
 def test_a_provider_that_is_set_up_later_is_used_and_a_failing_tracer_does_not_reach_the_caller(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

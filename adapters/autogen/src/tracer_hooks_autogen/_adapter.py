@@ -317,12 +317,7 @@ class AutoGenAdapter:
         )
 
     def framework_version(self) -> str:
-        """The installed version of autogen-agentchat.
-
-        Raises:
-            MissingExtraError: It is not installed.
-            UnsupportedVersionError: It is not 0.7.
-        """
+        """The installed version of autogen-agentchat."""
         return supported_version("autogen-agentchat", adapter="tracer-hooks-autogen", extra="autogen")
 
     def describe(self, team: Any) -> TeamInfo:

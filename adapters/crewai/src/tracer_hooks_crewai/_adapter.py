@@ -51,11 +51,7 @@ class Installation:
         self.teams = HookedTeams()
 
     def hook(self, team: Any, host: RunHost) -> PatchSet:
-        """Make the kickoffs of ``team`` runs of ``host``.
-
-        Raises:
-            AdapterError: CrewAI's class has none of the entry points that we know.
-        """
+        """Make the kickoffs of ``team`` runs of ``host``."""
         hooked, released = HookedKickoffs(team, host), threading.Event()
         with self._lock:
             self._retain()

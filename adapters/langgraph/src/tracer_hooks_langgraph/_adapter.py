@@ -35,12 +35,7 @@ class LangGraphAdapter:
         )
 
     def framework_version(self) -> str:
-        """The installed version of langgraph.
-
-        Raises:
-            MissingExtraError: It is not installed.
-            UnsupportedVersionError: It, or langchain-core, is outside the range that this adapter was made for.
-        """
+        """The installed version of langgraph."""
         supported_version("langchain-core", adapter=_DISTRIBUTION, extra="langgraph")
         return supported_version("langgraph", adapter=_DISTRIBUTION, extra="langgraph")
 
@@ -58,11 +53,7 @@ class LangGraphAdapter:
         return TeamInfo(name=str(team.get_name()), agents=agents)
 
     def hook(self, team: Any, host: RunHost) -> PatchSet:
-        """Make every run of the graph, and of copies such as ``graph.with_config(...)``, go through ``host``.
-
-        Raises:
-            UnsupportedVersionError: LangGraph is outside the range that this adapter was made for.
-        """
+        """Make every run of the graph, and of copies such as ``graph.with_config(...)``, go through ``host``."""
         self.framework_version()
         from tracer_hooks_langgraph._entries import hook_graph
 
@@ -85,11 +76,7 @@ class LangGraphAdapter:
         return None
 
     def entry(self, team: Any, task: str) -> TeamCall:
-        """The ``invoke`` call that runs the graph on a task given as text.
-
-        Raises:
-            AdapterError: The graph's input is neither messages nor one text.
-        """
+        """The ``invoke`` call that runs the graph on a task given as text."""
         from tracer_hooks_langgraph._entries import call_for_task
 
         return call_for_task(team, task)
