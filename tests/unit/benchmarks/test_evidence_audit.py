@@ -67,7 +67,8 @@ def diagnosis(*evidence: Evidence, confidence: float = 0.2) -> Attribution:
 
 
 RETURNED = "'scout' says '210', but 'prices' returned '{}' in step 0."
-NEW = "'accountant' is the first to say '{}', in step 2; nothing before it returned or said it."
+NEW = "'accountant' is the first to say the answer '{}', in step 2; no tool or person gave it before."
+WORKED = "'accountant' works out the answer '{}' in step 2: 3 * 120 + 2 * 55."
 LEFT_OUT = "'writer' leaves out '{}', which step 1 lists with the others."
 GAVE_UP = "'{}' gave up in its last words."
 TRUE_AND_FALSE = [
@@ -76,7 +77,12 @@ TRUE_AND_FALSE = [
     (1, RETURNED.format(120), RETURNED.format(55)),
     (2, NEW.format("430"), NEW.format("120")),
     (4, LEFT_OUT.format("taxes"), LEFT_OUT.format("tips")),
-    (2, "'accountant' works '430' out in step 2.", "'accountant' works '431' out in step 2."),
+    (2, WORKED.format(430), WORKED.format(431)),
+    (0, "The answer '55' first stands in what 'prices' returned in step 0.", "The answer '430' first stands in what 'x' returned in step 4."),
+    (4, "'writer' says in step 4 'Rooms, lunches', and its step has no tool call and no code.",
+        "'accountant' says in step 2 'It might be less', and its step has no tool call and no code."),
+    (4, "The run breaks off at the words of 'writer' in step 4; no agent takes them up.",
+        "The run breaks off at the words of 'scout' in step 1; no agent takes them up."),
     (4, GAVE_UP.format("writer"), GAVE_UP.format("scout")),
     (1, "'scout' says nearly the same 2 times, in steps 0, 1.", "'scout' says nearly the same 2 times, in steps 1, 2."),
 ]  # fmt: skip
@@ -91,9 +97,9 @@ def test_true_claims_pass_and_false_ones_are_found(step, true, false) -> None:
 @pytest.mark.parametrize("quote", ["430 USD", "```", "= ", "```python"])
 def test_a_quote_stands_in_the_step_and_can_be_read(quote: str) -> None:
     expected = Verdict.FALSE
-    assert verdict(2, "'accountant' works '430' out in step 2.", quote) is expected
-    assert verdict(2, "'accountant' works '430' out in step 2.", "It might be less.") is Verdict.TRUE
-    twice = [Evidence(step=2, why="'accountant' works '430' out in step 2.", quote="It might be less.")] * 2
+    assert verdict(2, WORKED.format(430), quote) is expected
+    assert verdict(2, WORKED.format(430), "It might be less.") is Verdict.TRUE
+    twice = [Evidence(step=2, why=WORKED.format(430), quote="It might be less.")] * 2
     assert [one.fault for one in audit(RUN, diagnosis(*twice)) if one.fault] == ["the same quote twice"]
 
 
