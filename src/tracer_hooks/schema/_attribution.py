@@ -146,9 +146,7 @@ def explanation(attribution: Attribution) -> Iterator[ExplanationLine]:
         yield ExplanationLine("way", way)
     elif attribution.certainty == "weak" and attribution.places:
         places = ", ".join(f"step {each.step} ({each.agent})" for each in attribution.places)
-        yield ExplanationLine(
-            "start", f"{'No step stands out. ' if heading is not None else ''}Places to start: {places}."
-        )
+        yield ExplanationLine("start", f"Places to start: {places}.")
     if attribution.advice:
         yield ExplanationLine("advice", attribution.advice)
 
@@ -164,7 +162,8 @@ def _cut(quote: str) -> str:
 
 def _way(attribution: Attribution) -> str:
     """How the wrong value went on to the answer; empty where nothing was followed."""
-    claimed = {each.values.claimed for each in attribution.findings if each.step == attribution.step and each.values}
+    own = [each for each in attribution.findings if each.step == attribution.step and each.values is not None]
+    claimed = {each.values.claimed for each in own if each.values is not None and each.values.claimed}
     steps = [
         link.step
         for link in attribution.provenance
@@ -173,7 +172,8 @@ def _way(attribution: Attribution) -> str:
     if not steps:
         return ""
     listed = ", ".join(map(str, steps[:-1])) + (" and " if len(steps) > 1 else "") + str(steps[-1])
-    return f"How it reached the answer: step{'s' if len(steps) > 1 else ''} {listed} took it over."
+    what = repr(next(iter(claimed))) if len(claimed) == 1 else "it"
+    return f"How {what} reached the answer: step{'s' if len(steps) > 1 else ''} {listed} took it over."
 
 
 class Candidate(Record):

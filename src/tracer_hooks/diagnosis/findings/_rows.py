@@ -37,6 +37,13 @@ _QUALIFIERS = _SUMS | {
 _SUBJECT = re.compile(r"\W*([A-Z][\w&-]+(?: [A-Z][\w&-]+)?)\s+(\w+)")
 
 
+_ADDS = re.compile(r"\b(?:add|adds|sum|total|altogether|in all)\b")
+_TOTAL = re.compile(r"\btotal\b[^.\n]{0,120}?(\d[\d,]*(?:\.\d+)?)(?![\d%-])(?!\s*[*+/=])", re.IGNORECASE)
+_REDUCED = re.compile(r"%|\b(?:per ?cent|discount|voucher|coupon|tax|vat|rebate|reduc\w+)\b", re.IGNORECASE)
+_COUNT = re.compile(r"quantity|qty|count|units?$|pieces|amount$", re.IGNORECASE)
+_PRICE = re.compile(r"price|cost|rate|eur|usd", re.IGNORECASE)
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """One sentence, line or record that is given."""
@@ -168,6 +175,8 @@ class OddRow:
     """What it is of; None where nothing is."""
     others: int
     """More rows of the step of which the same is true."""
+    all: tuple[Row, ...]
+    """It and they."""
     leads_to_answer: bool
 
 
@@ -228,6 +237,65 @@ def rows_of_others(run: RunReading) -> Iterator[tuple[str, OddRow]]:
             yield asked, _odd(run, step, rows, odd)
 
 
+def unlike_sum(run: RunReading) -> Iterator[tuple[int, int, str, Fraction]]:
+    """A number that is given as the sum of the rows before it, and is not: its step, theirs, the number, their sum."""
+    for step, rows, _ in _tables(run):
+        reply = run.next_act(step)
+        if reply is None or run.steps[reply].tool_calls or len(run.steps[reply].content) > _LONGEST_ROW:
+            continue
+        spec = next((each for each in run.trajectory.agents if each.name == run.steps[reply].agent), None)
+        told = f"{run.steps[reply].content} {spec.instructions or '' if spec else ''}".casefold()
+        stated = [match.group() for match in numbers_in(run.steps[reply].content)]
+        if len(stated) != 1 or not _ADDS.search(told):
+            continue
+        signed = sum((Fraction(canonical(row.number)) for row in rows), Fraction())
+        plain = sum((Fraction(row.plain) for row in rows), Fraction())
+        if abs(Fraction(canonical(stated[0]))) not in {abs(signed), plain}:
+            yield reply, step, stated[0], signed
+
+
+def record_totals(run: RunReading) -> Iterator[tuple[int, int, str, str, Fraction]]:
+    """A total that is given right after an order was read, and is none of its sums.
+
+    Yields:
+        The step, the one that read it, the tool, the number as stated, and the sum of lines and fees.
+    """
+    if _REDUCED.search(run.trajectory.task):
+        return
+    for step in run.acts:
+        reply = run.next_act(step)
+        stated = list(_TOTAL.finditer(run.steps[reply].content[:_READ])) if reply is not None else []
+        for call in run.steps[step].tool_calls if stated else ():
+            order = parsed_json(call.result or "") if (call.result or "")[:1] == "{" else None
+            lines, fees = _priced(order)
+            if reply is None or not lines or _REDUCED.search(call.result or ""):
+                continue
+            allowed = {sum(lines, Fraction()), sum(lines, Fraction()) + sum(fees, Fraction()), *lines, *fees}
+            said = stated[-1].group(1)
+            if all(abs(Fraction(canonical(said)) - each) > Fraction(1, 100) for each in allowed):
+                yield reply, step, call.name, said, sum(lines, Fraction()) + sum(fees, Fraction())
+
+
+def _priced(order: object) -> tuple[list[Fraction], list[Fraction]]:
+    """What each line of an order comes to, and its fees; nothing where it has other numbers."""
+    if not isinstance(order, dict):
+        return [], []
+    lists = [value for value in order.values() if isinstance(value, list) and value]
+    lines: list[Fraction] = []
+    for line in lists[0] if len(lists) == 1 else ():
+        numbers = {str(key): value for key, value in line.items() if _is_plain(value)} if isinstance(line, dict) else {}
+        counts = [key for key in numbers if _COUNT.search(key)]
+        prices = [key for key in numbers if _PRICE.search(key) and key not in counts]
+        if len(numbers) != 2 or len(counts) != 1 or len(prices) != 1:
+            return [], []
+        lines.append(Fraction(str(numbers[counts[0]])) * Fraction(str(numbers[prices[0]])))
+    return lines, [Fraction(str(value)) for value in order.values() if _is_plain(value)]
+
+
+def _is_plain(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
 def _taken(rows: Sequence[Row], sources: Sequence[Source]) -> list[Row]:
     """The rows that stand in their source as they are."""
     return [row for row in rows if any(row.is_of(source) and row.plain in source.numbers for source in sources)]
@@ -262,7 +330,8 @@ def _without(text: str, rows: Sequence[Row]) -> str:
 def _odd(run: RunReading, step: int, rows: Sequence[Row], odd: Sequence[tuple[Row, Source | None]]) -> OddRow:
     row, source = odd[0]
     failed = run.trajectory.outcome is RunOutcome.FAILED
-    return OddRow(step, row, source, len(odd) - 1, failed and _is_used(run, step, rows, [each for each, _ in odd]))
+    every = tuple(each for each, _ in odd)
+    return OddRow(step, row, source, len(odd) - 1, every, failed and _is_used(run, step, rows, every))
 
 
 def _is_used(run: RunReading, step: int, rows: Sequence[Row], odd: Sequence[Row]) -> bool:

@@ -63,6 +63,7 @@ _SHORT_TEXT = 300
 _DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}|\d{1,2}:\d{2}")
 _FULL_NAME = re.compile(r"(?<=[a-z,] )[A-Z][a-z]+(?: [A-Z][a-z'-]+){1,2}(?!\w)")
 """A name of several words that does not begin a sentence."""
+_ERROR_CODE = re.compile(r"\b(?:Error code: \d{3}\b|[A-Z]\w+Error\b)")
 _ASKS_WHO = re.compile(r"\bwho(?:m|se)?\b|\bname\b", re.IGNORECASE)
 _BOLD = re.compile(r"\*\*([^*\n]{2,60})\*\*")
 
@@ -83,7 +84,8 @@ class _First:
 def find(run: RunReading) -> Iterator[Finding]:
     """One finding about the answer's main value, of a run that is not known to have passed."""
     passed = run.trajectory.outcome is RunOutcome.SUCCEEDED
-    value = None if passed or _is_conversation(run) else _main_value(run)
+    has_error = _ERROR_CODE.search(run.answer.whole) is not None
+    value = None if passed or has_error or _is_conversation(run) else _main_value(run)
     if value is None:
         return
     first = _first(run, value)
@@ -240,7 +242,8 @@ def _shown(run: RunReading, value: str, first: _First) -> Iterator[Finding]:
         calls = [call.name for call in run.steps[first.step].tool_calls if find_value(call.result or "", value) >= 0]
         who = calls[0] if calls else who
     field = _field_of(value, first.passage.raw)
-    under = f"is {field!r} in" if field is not None and field not in _PLAIN_FIELDS else "first stands in"
+    is_telling = field is not None and field not in _PLAIN_FIELDS and any(map(str.isalpha, field))
+    under = f"is the field {field!r} of" if is_telling else "first stands in"
     text = f"The answer {value!r} {under} what {who!r} returned in step {first.step}"
     yield _told(run, text, "tool", value, first)
 
@@ -372,6 +375,8 @@ _ADVICE = {
 
 
 def _advice(found: Finding) -> str:
+    if found.detail == "memory" and found.values is not None and is_number(found.values.claimed or ""):
+        return f"Have {found.agent!r} look its number up or work it out with a tool, and show from what."
     return _ADVICE.get(found.detail, "").format(agent=repr(found.agent) if found.agent else "the agent")
 
 

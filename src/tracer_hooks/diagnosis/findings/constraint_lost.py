@@ -89,11 +89,14 @@ def _broken(run: RunReading, constraint: Constraint, delegations: list[_Delegati
 def _taken_from_others(run: RunReading, asked: str, odd: OddRow) -> Finding:
     assert odd.source is not None
     agent, other = run.steps[odd.step].agent, next(iter(odd.source.subjects))
-    more = f", and {odd.others} more of others" if odd.others else ""
+    listed = ", ".join(f"{row.label!r} ({row.number})" for row in odd.all[:3]) + (" and more" if odd.others > 2 else "")
+    whose = f"of {other!r}" if not odd.others else "of others"
     return finding(
         run,
         _KIND,
-        f"The task asks for {asked!r}; {agent!r} takes {odd.row.label!r} ({odd.row.number}) of {other!r} in{more}",
+        f"The task asks for {asked!r}; {agent!r} lists rows {whose} too: {listed}"
+        if odd.others
+        else f"The task asks for {asked!r}; {agent!r} lists {listed} {whose} too",
         step=odd.step,
         detail=OF_OTHERS,
         quote=odd.row.line,

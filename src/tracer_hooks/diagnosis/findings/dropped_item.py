@@ -27,7 +27,7 @@ _ONE_OF_SEVERAL = re.compile(
 )
 _ADDS_UP = re.compile(r"\b(?:total|sum|altogether|in all|all of)\b|=|\+", re.IGNORECASE)
 NOT_ASKED_FOR = "not_asked_for"
-_ITEM = r"(?:[A-Z][\w'-]*[a-z\d](?: [A-Z][\w'-]*[a-z\d]){0,2}|[A-Z]+-?\d[\w-]*)"
+_ITEM = r"(?:\d{4,}|[A-Z][\w'-]*[a-z\d](?: [A-Z][\w'-]*[a-z\d]){0,2}|[A-Z]+-?\d[\w-]*)"
 _NAMES = re.compile(r"\b[A-Z][\w'-]+\b")
 _TOGETHER = re.compile(rf"{_ITEM}(?:, {_ITEM})*,? (?:and|&) {_ITEM}")
 
@@ -94,7 +94,8 @@ def _not_asked_for(run: RunReading) -> Iterator[Finding]:
         missing = [name for name in names if not any(name.casefold() in text for text in shown)]
         asked = [(step, call, name) for step, call in calls for name in names if _is_for(call.arguments, name)]
         least = 1 if said.startswith("the task") else 2
-        if len({name for _, _, name in asked}) < least or len(missing) != 1 or failure_text(asked[-1][1]) is not None:
+        known = {name for _, _, name in asked}
+        if not least <= len(known) >= len(missing) > 0 or failure_text(asked[-1][1]) is not None:
             continue
         step, call, name = asked[-1]
         lead = _requester(run, step, name)
@@ -103,7 +104,7 @@ def _not_asked_for(run: RunReading) -> Iterator[Finding]:
         yield finding(
             run,
             _KIND,
-            f"{who!r} {what} for {name!r} and never for {missing[0]!r}; {said} both",
+            f"{who!r} {what} for {name!r} and never for {' or '.join(map(repr, missing))}; {said} them together",
             step=step if lead is None else lead,
             detail=NOT_ASKED_FOR,
             quote=run.locate(step, name, "arguments") if lead is None else run.first_words(lead),

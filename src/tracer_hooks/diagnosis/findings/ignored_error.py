@@ -46,6 +46,8 @@ _NO_SUCH_TOOL = re.compile(
 )
 _CHANGES = frozenset(("affected", "changed", "deleted", "inserted", "matched", "modified", "updated"))
 _LONGEST_NOTE = 200
+_ENOUGH = 3
+"""Calls of other tools that went well, after which a failure no longer stands for the end of the run."""
 _NO_ERROR = re.compile(r"\b(?:no|without(?: any)?) (?:failure|error|issue|problem)s?\b", re.IGNORECASE)
 """Words that deny an error rather than admit it."""
 
@@ -95,11 +97,13 @@ def _finding(run: RunReading, index: int, tool: str, failure: str) -> Iterator[F
         )
     elif failed:
         sort = _sort(run, index, tool, failure)
-        text = f"{tool!r} failed with {failure!r}, and no later call of it went well"
+        later = any(call.name == tool for step in run.steps[index + 1 :] for call in step.tool_calls)
+        end = "no later call of it went well" if later else "it was not called again"
+        text = f"{tool!r} failed with {failure!r}, and {end}"
         if sort == UNKNOWN_TOOL:
             text = f"{run.steps[index].agent!r} calls {tool!r}, a tool that the team does not have"
         elif sort == BAD_ARGUMENTS:
-            text = f"{tool!r} did not take {_arguments(run, index, tool)!r}, and no later call of it went well"
+            text = f"{tool!r} did not take {_arguments(run, index, tool)!r}, and {end}"
         yield finding(
             run,
             _KIND,
@@ -108,8 +112,15 @@ def _finding(run: RunReading, index: int, tool: str, failure: str) -> Iterator[F
             detail=sort,
             quote=_error_line(run, index),
             subject=tool,
-            leads_to_answer=not _had_answer(run, index),
+            leads_to_answer=not _had_answer(run, index) and not _went_on(run, index),
         )
+
+
+def _went_on(run: RunReading, index: int) -> bool:
+    """Tell whether the agent did with other tools what this one failed to do."""
+    agent = run.steps[index].agent
+    later = [call for step in run.steps[index + 1 :] if step.agent == agent for call in step.tool_calls]
+    return sum(failure_text(call) is None and bool(call.result) for call in later) >= _ENOUGH
 
 
 def _had_answer(run: RunReading, index: int) -> bool:

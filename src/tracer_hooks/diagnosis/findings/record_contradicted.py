@@ -88,16 +88,24 @@ def _missed_example(run: RunReading) -> Iterator[Finding]:
     yield finding(
         run,
         _KIND,
-        f"The task has {example}; the code of {run.steps[author].agent!r} gave {got!r} in step {step}",
+        f"The task has {example}; the code of {run.steps[author].agent!r} gave {got!r} in step {step}"
+        + _taken(run, step),
         step=author,
         detail=EXAMPLE,
-        quote=run.locate(author, f"def {name}") or run.first_words(author),
+        quote=run.locate(author, "return ") or run.locate(author, f"def {name}") or run.first_words(author),
         claimed=repr(got),
         right=repr(want),
         source=step,
         subject=call.name,
         leads_to_answer=run.trajectory.outcome is RunOutcome.FAILED,
     )
+
+
+def _taken(run: RunReading, step: int) -> str:
+    """End of the sentence: what a colleague said to it, where that is a word or two."""
+    reply = run.next_act(step)
+    said = run.steps[reply].content.strip() if reply is not None else ""
+    return "" if reply is None or not 0 < len(said) <= 20 else f"; {run.steps[reply].agent!r} says {said!r}"
 
 
 def _are_alike(got: object, want: object) -> bool:
@@ -144,7 +152,7 @@ def _is_of_record(run: RunReading, departure: Departure) -> bool:
         return False
     if any(find_value(failure_text(call) or "", right) >= 0 for call in run.steps[source].tool_calls):
         return False  # a number of an error message
-    if source == departure.step:
+    if source == departure.step and run.locate(source, right, "result") is not None:
         keys = {key for call in run.steps[source].tool_calls for key in _keys_of(call.arguments, value)}
         named = {
             key for call in run.steps[source].tool_calls for key in _keys_of(parsed_json(call.result or ""), right)
@@ -209,7 +217,7 @@ def _tool(run: RunReading, departure: Departure) -> str | None:
 def _advice(found: Finding) -> str:
     where = "what it was given"
     if found.detail == EXAMPLE:
-        return f"Give {found.agent!r} what its code gave, {found.values.claimed if found.values else ''}, to mend it."
+        return f"Have the example of the task run as a test, and hand what it gave back to {found.agent!r}."
     if found.values is not None and found.values.source is not None:
         where = f"step {found.values.source}"
     if found.values is not None and found.values.subject is not None:

@@ -7,12 +7,15 @@ they are written in words or signs. Silent where a number stands for something e
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
 
 from tracer_hooks.diagnosis._provenance import DepartureKind, provenance_of
 from tracer_hooks.diagnosis._reading._run import RunReading
+from tracer_hooks.diagnosis._reading._text import find_value
 from tracer_hooks.diagnosis.findings._departures import from_departure, sure_departures
-from tracer_hooks.diagnosis.findings._kind import KindOfFinding
-from tracer_hooks.schema import ErrorMode, Finding, FindingKind
+from tracer_hooks.diagnosis.findings._kind import KindOfFinding, finding
+from tracer_hooks.diagnosis.findings._rows import record_totals, unlike_sum
+from tracer_hooks.schema import ErrorMode, Finding, FindingKind, RunOutcome
 
 _KIND = FindingKind.WRONG_CALCULATION
 ASKED_FOR = "asked_for"
@@ -23,8 +26,27 @@ def find(run: RunReading) -> Iterator[Finding]:
     """Calculations that do not come out, and those asked for that give the rejected answer."""
     for departure in sure_departures(run, DepartureKind.MISCALCULATED):
         yield from_departure(run, _KIND, departure)
+    for step, rows, stated, right in unlike_sum(run):
+        yield _of_rows(run, step, rows, stated, right, f"the rows of step {rows} come")
+    for step, source, tool, stated, right in record_totals(run):
+        yield _of_rows(run, step, source, stated, right, f"what {tool!r} returned in step {source} comes")
     for planned in provenance_of(run).planned:
         yield from_departure(run, _KIND, planned, detail=ASKED_FOR)
+
+
+def _of_rows(run: RunReading, step: int, source: int, stated: str, right: Fraction, whose: str) -> Finding:
+    amount = f"{float(right):.2f}".removesuffix(".00")
+    return finding(
+        run,
+        _KIND,
+        f"{run.steps[step].agent!r} says {stated}; {whose} to {amount}",
+        step=step,
+        quote=run.locate(step, stated, "content"),
+        claimed=stated,
+        right=amount,
+        source=source,
+        leads_to_answer=run.trajectory.outcome is RunOutcome.FAILED and find_value(run.final_text, stated) >= 0,
+    )
 
 
 def _advice(found: Finding) -> str:

@@ -13,6 +13,7 @@ from fractions import Fraction
 from itertools import combinations
 
 from tracer_hooks.diagnosis._provenance import Departure, DepartureKind
+from tracer_hooks.diagnosis._reading._errors import failure_text
 from tracer_hooks.diagnosis._reading._run import RunReading
 from tracer_hooks.diagnosis._reading._text import canonical, is_number, parsed_json
 from tracer_hooks.diagnosis.findings._departures import from_departure, sure_departures
@@ -20,7 +21,9 @@ from tracer_hooks.diagnosis.findings._kind import KindOfFinding, finding
 from tracer_hooks.schema import ErrorMode, Finding, FindingKind, RunOutcome
 
 _KIND = FindingKind.WRONG_REQUEST
-SWAPPED, UNKNOWN, READY = "swapped", "unknown_value", "ready_number"
+SWAPPED, UNKNOWN, READY, CUT_OFF = "swapped", "unknown_value", "ready_number", "cut_off"
+_BREAKS_OFF = ("unterminated", "expecting", "unexpected end", "end of file", "end of input", "json")
+"""Words of an error about a text that is not whole."""
 
 
 def find(run: RunReading) -> Iterator[Finding]:
@@ -30,8 +33,33 @@ def find(run: RunReading) -> Iterator[Finding]:
     for departure in sure_departures(run, DepartureKind.UNSUPPORTED):
         if _tool(run, departure) is not None:
             yield from_departure(run, _KIND, departure, detail=UNKNOWN, subject=_tool(run, departure))
+    yield from _cut_off(run)
     yield from _exchanged_fields(run)
     yield from _ready_numbers(run)
+
+
+def _cut_off(run: RunReading) -> Iterator[Finding]:
+    """JSON that an agent hands on broken off, where a call of the one who takes it fails for that."""
+    for step in run.acts:
+        failure = next(filter(None, map(failure_text, run.steps[step].tool_calls)), "").casefold()
+        before = next((each for each in reversed(run.acts) if each < step), None)
+        if before is None or not any(word in failure for word in _BREAKS_OFF):
+            continue
+        handed = run.steps[before].content.strip()
+        is_cut = handed[:1] in ("{", "[") and parsed_json(handed) is None
+        if is_cut and run.steps[before].agent != run.steps[step].agent:
+            first, second, tool = run.steps[before].agent, run.steps[step].agent, run.steps[step].tool_calls[0].name
+            yield finding(
+                run,
+                _KIND,
+                f"{first!r} hands on JSON that breaks off in step {before}; {tool!r}, called by {second!r}, fails",
+                step=before,
+                detail=CUT_OFF,
+                quote=handed[-60:],
+                subject=tool,
+                leads_to_answer=run.trajectory.outcome is RunOutcome.FAILED,
+            )
+            return
 
 
 def _exchanged_fields(run: RunReading) -> Iterator[Finding]:
@@ -121,6 +149,10 @@ def _advice(found: Finding) -> str:
     tool = found.values.subject if found.values is not None else None
     if found.detail == READY:
         return f"Have {found.agent!r} hand {tool!r} the calculation itself, not its result."
+    if found.detail == CUT_OFF:
+        return f"Have {found.agent!r} hand on shorter pieces, and check that they are whole before they are used."
+    if tool is None:
+        return f"Have {found.agent!r} take each value that it passes from the task word for word."
     return f"Describe each argument of {tool!r}, and have {found.agent!r} take them from the task word for word."
 
 
@@ -129,6 +161,6 @@ KIND = KindOfFinding(
     definition="A call's arguments are swapped, or hold a value that nobody gave and no tool returned.",
     find=find,
     mode=ErrorMode.FM_2_6,
-    blame={SWAPPED: 0.66, UNKNOWN: 0.92},
+    blame={SWAPPED: 0.66, UNKNOWN: 0.92, CUT_OFF: 0.8},
     advice=_advice,
 )

@@ -55,7 +55,7 @@ TOLD = {
         run_of(say("clerk", ROWS + "| lamps | 310 |\n| vases | 77 |"), say("head", "It sold for 387 EUR."), task=ROOMS),
         (
             *(KIND.CONSTRAINT_LOST, "of_others", 0, "clerk"),
-            "The task asks for 'Lyon'; 'clerk' takes 'vases' (77) of 'Nice' in.",
+            "The task asks for 'Lyon'; 'clerk' lists 'vases' (77) of 'Nice' too.",
         ),
     ),
     "a name that was not looked up": (
@@ -69,7 +69,7 @@ TOLD = {
             "not_asked_for",
             0,
             "desk",
-            "'desk' called 'free' for 'Maya' and never for 'Tomas'; the task names both.",
+            "'desk' called 'free' for 'Maya' and never for 'Tomas'; the task names them together.",
         ),
     ),
     "a name of an agent's own list that it did not have looked up": (
@@ -85,7 +85,7 @@ TOLD = {
             "not_asked_for",
             4,
             "lead",
-            "'lead' had 'count' called for 'Elm' and never for 'Ash'; step 0 names both.",
+            "'lead' had 'count' called for 'Elm' and never for 'Ash'; step 0 names them together.",
         ),
     ),
     "one of the rest": (
@@ -100,7 +100,7 @@ TOLD = {
         code_run("2"),
         (
             *(KIND.RECORD_CONTRADICTED, "example", 0, "coder"),
-            "The task has half(5) == 2.5; the code of 'coder' gave 2 in step 1.",
+            "The task has half(5) == 2.5; the code of 'coder' gave 2 in step 1; 'c' says 'ok'.",
         ),
     ),
     "swapped coordinates": (
@@ -112,6 +112,42 @@ TOLD = {
         (
             *(KIND.WRONG_REQUEST, "swapped", 1, "pilot"),
             "'pilot' passes 12.1 as 'lat1' and 54.18 as 'lon1' to 'distance'; they were returned the other way round.",
+        ),
+    ),
+    "a sum that is not that of the rows": (
+        run_of(
+            say("clerk", ROWS + "| flour | 40 |\n| salt | 6 |"),
+            say("adder", "In all 52"),
+            say("head", "52 EUR."),
+            task=BILLS,
+        ),
+        (KIND.WRONG_CALCULATION, "", 1, "adder", "'adder' says 52; the rows of step 0 come to 46."),
+    ),
+    "a total that is not that of the order": (
+        run_of(
+            call(
+                "clerk",
+                "order",
+                {},
+                '{"id": "A-1", "lines": [{"item": "mat", "qty": 3, "price": 20.5}], "shipping": 4.0}',
+            ),
+            say("clerk", "The total is 24.50 EUR."),
+            say("desk", "You pay 24.50 EUR."),
+        ),
+        (
+            *(KIND.WRONG_CALCULATION, "", 1, "clerk"),
+            "'clerk' says 24.50; what 'order' returned in step 0 comes to 65.50.",
+        ),
+    ),
+    "a hand-over that breaks off": (
+        run_of(
+            say("collector", '{"rows": [{"id": 1, "ok": true}, {"id": 2, "o'),
+            call("parser", "parse", {"source": "collector"}, error="JSONDecodeError: Unterminated string"),
+            say("desk", "Of the rows 60 are right."),
+        ),
+        (
+            *(KIND.WRONG_REQUEST, "cut_off", 0, "collector"),
+            "'collector' hands on JSON that breaks off in step 0; 'parse', called by 'parser', fails.",
         ),
     ),
     "a ready number": (
@@ -151,7 +187,7 @@ TOLD = {
         ),
         (
             *(KIND.IGNORED_ERROR, "bad_arguments", 0, "reader"),
-            "'look_up' did not take 'A-1, 10 %', and no later call of it went well; "
+            "'look_up' did not take 'A-1, 10 %', and it was not called again; "
             "'writer' says '71.5' in step 2 all the same.",
         ),
     ),
@@ -199,7 +235,7 @@ TOLD = {
             "tool",
             0,
             "reader",
-            "The answer '12.5' is 'shipping' in what 'look_up' returned in step 0.",
+            "The answer '12.5' is the field 'shipping' of what 'look_up' returned in step 0.",
         ),
     ),
 }
@@ -237,6 +273,17 @@ SILENT = {
         call("desk", "booked", {}, "Ruiz, Moreau, Klein, Sato, Novak, Ito"),
         call("desk", "paid", {}, '{"paid": ["Sato", "Klein", "Ito"]}'),
         say("desk", "Still to pay: Moreau, Ruiz and Novak"),
+    ),
+    "an order with a voucher": run_of(
+        call("clerk", "order", {}, '{"lines": [{"item": "mat", "qty": 3, "price": 20.5}], "shipping": 4.0}'),
+        say("clerk", "The total is 59.35 EUR."),
+        say("desk", "It is 59.35 EUR."),
+        task="What is to pay with a voucher of 10 %?",
+    ),
+    "the goods of an order": run_of(
+        call("clerk", "order", {}, '{"lines": [{"item": "mat", "qty": 3, "price": 20.5}], "shipping": 4.0}'),
+        say("clerk", "The total of the goods is 61.50 EUR."),
+        say("desk", "It is 61.50 EUR."),
     ),
     "the example as it is": code_run("2.5"),
     "another call than the example": code_run("2", task="Write half(n). Examples: half(5) == 2.5, half(4) == 2"),
