@@ -158,7 +158,10 @@ def _is_of_record(run: RunReading, departure: Departure) -> bool:
             key for call in run.steps[source].tool_calls for key in _keys_of(parsed_json(call.result or ""), right)
         }
         return not keys or bool(keys & named)  # a condition of a search is no copy of what it finds
-    return not any(_is_listed(parsed_json(passage.raw), right) for passage in run.passages(source, "result"))
+    results = [parsed_json(passage.raw) for passage in run.passages(source, "result")]
+    if any(True for result in results for _ in _keys_of(result, f"-{_number_of(value)}")):
+        return False  # money that was paid back, without its sign
+    return not any(_is_listed(result, right) for result in results)
 
 
 def _is_reworded(value: str, right: str) -> bool:

@@ -6,6 +6,7 @@ they are written in words or signs. Silent where a number stands for something e
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from fractions import Fraction
 
@@ -18,6 +19,8 @@ from tracer_hooks.diagnosis.findings._rows import record_totals, unlike_sum
 from tracer_hooks.schema import ErrorMode, Finding, FindingKind, RunOutcome
 
 _KIND = FindingKind.WRONG_CALCULATION
+_UNKNOWN = re.compile(r"(?:\d|\})\s?[xyzntk](?![\w'])|\d\s?[a-z]_")
+"""A letter for an unknown right behind a number: an equation to solve."""
 ASKED_FOR = "asked_for"
 """Detail: the calculation comes out; it is the wrong one, and another agent asked for it."""
 
@@ -25,7 +28,8 @@ ASKED_FOR = "asked_for"
 def find(run: RunReading) -> Iterator[Finding]:
     """Calculations that do not come out, and those asked for that give the rejected answer."""
     for departure in sure_departures(run, DepartureKind.MISCALCULATED):
-        yield from_departure(run, _KIND, departure)
+        if _UNKNOWN.search(departure.quote or "") is None:
+            yield from_departure(run, _KIND, departure)
     for step, rows, stated, right in unlike_sum(run):
         yield _of_rows(run, step, rows, stated, right, f"the rows of step {rows} come")
     for step, source, tool, stated, right in record_totals(run):
