@@ -167,13 +167,18 @@ def _way(attribution: Attribution) -> str:
     steps = [
         link.step
         for link in attribution.provenance
-        if link.origin is ValueOrigin.COPIED and link.value in claimed and link.step != attribution.step
+        if link.origin is ValueOrigin.COPIED and link.step != attribution.step and _is_one_of(link.value, claimed)
     ]
     if not steps:
         return ""
     listed = ", ".join(map(str, steps[:-1])) + (" and " if len(steps) > 1 else "") + str(steps[-1])
     what = repr(next(iter(claimed))) if len(claimed) == 1 else "it"
     return f"How {what} reached the answer: step{'s' if len(steps) > 1 else ''} {listed} took it over."
+
+
+def _is_one_of(value: str, claimed: set[str]) -> bool:
+    """Tell whether a value is one of the claimed, which may lack its unit."""
+    return any(value == each or value.startswith(f"{each} ") for each in claimed)
 
 
 class Candidate(Record):

@@ -287,7 +287,8 @@ class TestRealFiles:
             assert str(record.labeled.decisive.step) == raw["mistake_step"]
             assert record.labeled.decisive.agent == raw["mistake_agent"]
 
-    def test_aegis(self) -> None:
+    def test_aegis(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("TRACER_HOOKS_MAX_FILE_MB", "1024")
         records = whole(self.folder("aegis"))
         assert len(records) == 7848
         assert all(record.labeled is not None and record.labeled.faults for record in records)

@@ -51,7 +51,7 @@ def test_where_a_finding_blames_nobody_it_is_the_heading() -> None:
     )
     text = shown(failed_run(), diagnosis(confidence=0.2, findings=(limit,), advice="Raise the limit.", error_mode=None))
     assert text.startswith("The run was stopped at a limit.")
-    assert "No step stands out. Places to start: step 2 (writer)." in text
+    assert "Places to start: step 2 (writer)." in text
     assert "What to try  Raise the limit." in text
 
 

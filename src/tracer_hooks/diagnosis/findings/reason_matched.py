@@ -97,7 +97,9 @@ def named_agent(run: RunReading) -> str | None:
 
 def _folded(text: str) -> frozenset[str]:
     """Every one to four words of a text as one folded name: "Data Analyst" is "dataanalyst"."""
-    words = [folded for word in re.split(r"\s+|['\u2019]s\b", text) if (folded := fold(word))]
+    # Not by fold: its cache is for the few names of a team, and words of tasks never come again.
+    bare = ("".join(filter(str.isalnum, word.casefold())) for word in re.split(r"\s+|['\u2019]s\b", text))
+    words = [word for word in bare if word]
     sizes = range(1, _LONGEST_NAME + 1)
     return frozenset("".join(words[at : at + size]) for at in range(len(words)) for size in sizes)
 

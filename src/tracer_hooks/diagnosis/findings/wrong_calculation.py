@@ -19,7 +19,7 @@ from tracer_hooks.diagnosis.findings._rows import record_totals, unlike_sum
 from tracer_hooks.schema import ErrorMode, Finding, FindingKind, RunOutcome
 
 _KIND = FindingKind.WRONG_CALCULATION
-_UNKNOWN = re.compile(r"(?:\d|\})\s?[xyzntk](?![\w'])|\d\s?[a-z]_")
+_UNKNOWN = re.compile(r"(?:\d|\})\s?[xyzntk](?![\w'])(?!\s*\d)|\d\s?[a-z]_")
 """A letter for an unknown right behind a number: an equation to solve."""
 ASKED_FOR = "asked_for"
 """Detail: the calculation comes out; it is the wrong one, and another agent asked for it."""
