@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from tracer_hooks._lazy import lazy_names
 
 if TYPE_CHECKING:
+    from tracer_hooks.repair import StepBelief as StepBelief
     from tracer_hooks.replay._correction import Correction as Correction
     from tracer_hooks.replay._correction import Corrector as Corrector
     from tracer_hooks.replay._correction import RepairInjector as RepairInjector
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from tracer_hooks.replay._counterfactual import examine_step as examine_step
     from tracer_hooks.replay._counterfactual import live_usage as live_usage
     from tracer_hooks.replay._decisive import DecisiveSearch as DecisiveSearch
-    from tracer_hooks.replay._decisive import StepBelief as StepBelief
     from tracer_hooks.replay._decisive import Untested as Untested
     from tracer_hooks.replay._decisive import find_decisive_step as find_decisive_step
     from tracer_hooks.replay._player import Divergence as Divergence

@@ -1,20 +1,23 @@
-"""The choice of the next repair."""
+"""Choices of the next repair, the counts that they rest on, and what is concluded from those."""
 
 from __future__ import annotations
 
+import json
 import logging
 import time
 from collections import Counter
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tracer_hooks import _guard
-from tracer_hooks.feedback import EffectCounts, RepairSearch
-from tracer_hooks.repairs import PastTrial, Repair, RepairScope, RepairTarget
-from tracer_hooks.schema import Attribution, ErrorMode, RunOutcome, Usage
+from tracer_hooks.repair import EffectCounts, PastTrial, Repair, RepairScope, RepairSearch, RepairTarget
+from tracer_hooks.repair._belief import SearchAction, kept_shares
+from tracer_hooks.repair._search import Effects
+from tracer_hooks.schema import Attribution, ErrorMode, RunOutcome, Step, Trajectory, Usage
 
-from ._failures import TEXTS, Raising, Returning, Telling, blame, failure_of, trial_of
+from ._failures import TEXTS, Raising, Returning, Telling, failure_of, run_of, suspect, trial_of
 
 PLAIN, RESAMPLE = Telling("from_scratch"), Telling("resample")
 NOTHING = EffectCounts()
@@ -36,7 +39,7 @@ def first_choices(failure: Any, *strategies: Any, counts: EffectCounts = NOTHING
 @pytest.mark.parametrize(("right", "resumes"), [(0.94, False), (0.99, True)])
 def test_a_run_is_resumed_where_the_kept_steps_are_right_with_more_than_80_percent(right: float, resumes: bool) -> None:
     """Three of eight like steps are kept, as much as in the measured runs; half of the belief is the diagnosis's."""
-    failure = failure_of(8, blame(s3=right, s0=1 - right), steps=[3])
+    failure = failure_of(8, suspect(s3=right, s0=1 - right), steps=[3])
     search = search_of(failure, PLAIN, RESAMPLE, explore=False)
     assert (search.belief.holds(3) > 0.795) is resumes
     repair = choice(search)
@@ -45,7 +48,7 @@ def test_a_run_is_resumed_where_the_kept_steps_are_right_with_more_than_80_perce
 
 
 def test_the_reasons_are_true_sentences() -> None:
-    failure = failure_of(8, blame(s3=1.0), steps=[3])
+    failure = failure_of(8, suspect(s3=1.0), steps=[3])
     search = search_of(failure, PLAIN, RESAMPLE, explore=False)
     assert search.belief.holds(3) == pytest.approx(0.8125)
     assert choice(search).reason == "the steps before 3 are kept: with 81 % they are not at fault"
@@ -62,7 +65,7 @@ def test_the_reasons_are_true_sentences() -> None:
 def test_each_kind_is_tried_before_one_is_tried_twice() -> None:
     names = ("feedback_in_task", "feedback_in_message", "instructions")
     for seed in range(5):
-        search = search_of(failure_of(6, blame(s3=0.8)), PLAIN, RESAMPLE, *map(Telling, names), seed=seed)
+        search = search_of(failure_of(6, suspect(s3=0.8)), PLAIN, RESAMPLE, *map(Telling, names), seed=seed)
         made = []
         for left in range(12, 0, -1):
             repair = search.choose(trials_left=left, by_cost=False)
@@ -75,7 +78,7 @@ def test_each_kind_is_tried_before_one_is_tried_twice() -> None:
 def test_the_same_seed_makes_the_same_choices() -> None:
     def choices(seed: int) -> list[Repair]:
         texts = [Telling(name, None if name == "guidance" else name) for name in TEXTS]
-        search = search_of(failure_of(8, blame(s3=0.7)), PLAIN, RESAMPLE, *texts, seed=seed)
+        search = search_of(failure_of(8, suspect(s3=0.7)), PLAIN, RESAMPLE, *texts, seed=seed)
         made = []
         for left in (4, 3, 2, 1):
             made.append(search.choose(trials_left=left, by_cost=True))
@@ -99,8 +102,8 @@ def test_what_helped_is_chosen_more_and_what_did_not_less() -> None:
 
 
 def test_a_mode_is_judged_by_its_own_trials_once_there_are_twenty() -> None:
-    found = blame(s3=0.5).model_copy(update={"error_mode": ErrorMode.FM_3_2})
-    failure = failure_of(8, found, steps=())
+    found = suspect(s3=0.5).model_copy(update={"error_mode": ErrorMode.FM_3_2})
+    failure = failure_of(8, found, steps=[0])
     asked = (PLAIN, Telling("feedback_in_task"))
 
     def counts(own: int) -> EffectCounts:
@@ -114,7 +117,7 @@ def test_a_mode_is_judged_by_its_own_trials_once_there_are_twenty() -> None:
 
 
 def test_failures_from_a_step_move_the_choice_before_it() -> None:
-    search = search_of(failure_of(8, blame(s5=0.8)), PLAIN, RESAMPLE, explore=False)
+    search = search_of(failure_of(8, suspect(s5=0.8)), PLAIN, RESAMPLE, explore=False)
     before = search.belief.holds(5)
     first = choice(search)
     assert first.resume_from is not None
@@ -127,7 +130,7 @@ def test_failures_from_a_step_move_the_choice_before_it() -> None:
 
 
 def test_what_was_learned_is_given_back_as_counts() -> None:
-    failure = failure_of(8, blame(s5=0.8), tried=[trial_of(Repair(strategy="from_scratch"))])
+    failure = failure_of(8, suspect(s5=0.8), tried=[trial_of(Repair(strategy="from_scratch"))])
     search = search_of(failure, PLAIN, RESAMPLE)
     assert search.gained == EffectCounts()
     search.learn(trial_of(Repair(strategy="resample", resume_from=5), passed=True))
@@ -137,7 +140,7 @@ def test_what_was_learned_is_given_back_as_counts() -> None:
 
 
 def test_by_cost_the_cheaper_of_like_repairs_is_taken_while_there_are_trials_left() -> None:
-    search = search_of(failure_of(8, blame(s3=0.7, s0=0.3), steps=[3]), PLAIN, RESAMPLE, explore=False)
+    search = search_of(failure_of(8, suspect(s3=0.7, s0=0.3), steps=[3]), PLAIN, RESAMPLE, explore=False)
     assert choice(search, trials_left=2, by_cost=True).resume_from == 3
     assert choice(search, trials_left=1, by_cost=True).is_plain
     assert choice(search, trials_left=2, by_cost=False).is_plain
@@ -197,7 +200,7 @@ def test_strategies_that_all_raise_leave_a_plain_retry_and_one_warning_each(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_guard, "_warned", set())
-    failure = failure_of(8, blame(s3=0.9))
+    failure = failure_of(8, suspect(s3=0.9))
     with caplog.at_level(logging.WARNING, logger="tracer_hooks"):
         for seed in range(10):
             search = search_of(failure, *(Raising(name) for name in TEXTS), seed=seed)
@@ -215,7 +218,7 @@ def test_strategies_with_nothing_to_say_are_passed_over() -> None:
 
 @pytest.mark.parametrize("steps", [0, 1])
 def test_a_run_of_no_step_or_one_has_nothing_to_keep(steps: int) -> None:
-    found = blame(s0=0.9) if steps else None
+    found = suspect(s0=0.9) if steps else None
     search = search_of(failure_of(steps, found), PLAIN, RESAMPLE, *map(Telling, TEXTS))
     for left in (3, 2, 1):
         repair = choice(search, trials_left=left, by_cost=True)
@@ -225,13 +228,13 @@ def test_a_run_of_no_step_or_one_has_nothing_to_keep(steps: int) -> None:
 
 
 def test_steps_that_the_run_does_not_have_are_not_resumed_at() -> None:
-    failure = failure_of(4, blame(s3=0.9), steps=[0, 9, 3])
+    failure = failure_of(4, suspect(s3=0.9), steps=[0, 9, 3])
     kept = {choice(search_of(failure, PLAIN, RESAMPLE, seed=seed)).resume_from for seed in range(40)}
     assert kept == {None, 3}
 
 
 def test_a_run_of_500_steps_is_searched_at_once() -> None:
-    failure = failure_of(500, blame(s250=0.9))
+    failure = failure_of(500, suspect(s250=0.9))
     strategies = (PLAIN, RESAMPLE, *map(Telling, TEXTS))
     choice(search_of(failure, *strategies))
     began = time.process_time()
@@ -241,8 +244,65 @@ def test_a_run_of_500_steps_is_searched_at_once() -> None:
 
 
 def test_trying_other_repairs_is_given_up_where_it_costs_too_much() -> None:
-    failure = failure_of(8, blame(s3=0.4, s0=0.4))
+    failure = failure_of(8, suspect(s3=0.4, s0=0.4))
     asked = (PLAIN, RESAMPLE, *map(Telling, TEXTS))
     lost = EffectCounts([("from_scratch", 0, 4, "", 8, 5), ("feedback_in_task", 0, 4, "", 3, 0)])
     assert first_choices(failure, *asked)["plain"] < 30
     assert first_choices(failure, *asked, counts=lost)["plain"] == 60
+
+
+ROWS = (("feedback_in_task", 0, 4, "", 3, 1), ("resample", 2, 3, "FM-3.2", 2, 2))
+
+
+def test_counts_are_plain_data_and_add_up() -> None:
+    counts = EffectCounts([*ROWS, ("resample", 2, 3, "FM-3.2", 1, 0)])
+    assert counts.rows == (ROWS[0], ("resample", 2, 3, "FM-3.2", 3, 2))
+    assert EffectCounts(tuple(row) for row in json.loads(json.dumps(counts.rows))) == counts
+    both = counts.plus(EffectCounts(ROWS))
+    assert (both.trials, counts.trials) == (11, 6)
+    assert both.rows[1] == ("resample", 2, 3, "FM-3.2", 5, 4)
+    assert EffectCounts() == EffectCounts([]) != counts
+    assert len({counts, EffectCounts(reversed(counts.rows)), EffectCounts()}) == 2
+    assert repr(EffectCounts(ROWS[:1])) == "EffectCounts([('feedback_in_task', 0, 4, '', 3, 1)])"
+
+
+@pytest.mark.parametrize(
+    "row", [("x", 4, 0, "", 1, 0), ("x", 0, 5, "", 1, 0), ("x", 0, 0, "", 1, 2), ("x", 0, 0, "", 1, -1)]
+)
+def test_a_row_that_is_no_count_is_refused(row: tuple[str, int, int, str, int, int]) -> None:
+    with pytest.raises(ValueError, match="is no count of repairs"):
+        EffectCounts([row])
+
+
+def test_what_is_kept_is_measured_in_tokens_else_in_characters() -> None:
+    assert kept_shares(run_of(4)) == [0.0, 0.25, 0.5, 0.75]
+    assert kept_shares(run_of(0)) == []
+    texts = ("x" * 300, "y" * 100)
+    steps = tuple(Step(index=i, agent="a", content=text) for i, text in enumerate(texts))
+    assert kept_shares(Trajectory(run_id="r", steps=steps)) == [0.0, 0.75]
+
+
+def test_the_effects_follow_the_counts() -> None:
+    rows = [("from_scratch", 0, 4, "", 200, 60), ("guidance", 0, 4, "", 200, 160)]
+    effects = Effects(EffectCounts(rows).for_mode(""), ["feedback_in_task"])
+    actions = [SearchAction("from_scratch"), SearchAction("guidance")]
+    assert effects.success(actions, effects.best_guess) == pytest.approx([0.3, 0.8], abs=0.03)
+    plain, guided = effects.sureness(actions)
+    assert plain == 0.0
+    assert guided > 5
+
+
+def test_the_draws_spread_as_the_posterior_does() -> None:
+    effects = Effects({}, ["guidance"])
+    random = np.random.default_rng(0)
+    draws = np.array([effects.draw(random) for _ in range(4000)])
+    assert draws.mean(axis=0) == pytest.approx(effects.best_guess, abs=0.08)
+    assert draws.std(axis=0) == pytest.approx([1.5, 0.8, 0.6, 0.8], rel=0.06)
+
+
+def test_counts_of_only_passes_or_only_failures_are_taken_in_their_stride() -> None:
+    for passes in (0, 10**6):
+        effects = Effects(EffectCounts([("guidance", 0, 4, "", 10**6, passes)]).for_mode(""), [])
+        (rate,) = effects.success([SearchAction("guidance")], effects.best_guess)
+        assert rate == pytest.approx(passes / 10**6, abs=0.001)
+        assert np.isfinite(effects.draw(np.random.default_rng(1))).all()

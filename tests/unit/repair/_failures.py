@@ -1,11 +1,65 @@
-"""Failed runs and strategies to search with."""
+"""Failed runs to repair, and strategies to repair them with."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from tracer_hooks.repairs import Failure, PastTrial, Repair, RepairTarget
-from tracer_hooks.schema import Attribution, Candidate, RunOutcome, Step, Trajectory, Usage
+from tracer_hooks.repair import Failure, PastTrial, Repair, RepairTarget
+from tracer_hooks.schema import (
+    AgentSpec,
+    Attribution,
+    Candidate,
+    ErrorMode,
+    Evidence,
+    RunOutcome,
+    Step,
+    Trajectory,
+    Usage,
+)
+
+PLANNER = "You plan. Split the task."
+SOLVER = "You are a solver. Reply with the number."
+
+
+def run(
+    *contents: str, reference: str | None = None, reason: str | None = None, solver: str | None = SOLVER
+) -> Trajectory:
+    """A planner's step and a solver's steps."""
+    steps = ("Add 3 and 38.", *(contents or ("The sum is 42.",)))
+    return Trajectory(
+        run_id="r",
+        task="What is 3 + 38?",
+        outcome=RunOutcome.FAILED,
+        outcome_reason=reason,
+        reference=reference,
+        agents=(AgentSpec(name="planner", instructions=PLANNER), AgentSpec(name="solver", instructions=solver)),
+        steps=tuple(
+            Step(index=index, agent="planner" if index == 0 else "solver", content=text)
+            for index, text in enumerate(steps)
+        ),
+    )
+
+
+def blame(*evidence: Evidence, mode: ErrorMode | None = ErrorMode.FM_3_2) -> Attribution:
+    """A diagnosis that blames the solver."""
+    return Attribution(run_id="r", agent="solver", step=1, error_mode=mode, evidence=evidence)
+
+
+def found(quote: str, why: str = "It is wrong.", *, step: int = 1, kind: str = "value") -> Evidence:
+    """A finding."""
+    return Evidence(step=step, quote=quote, why=why, kind=kind)  # type: ignore[arg-type]
+
+
+def failure(
+    trajectory: Trajectory | None = None,
+    attribution: Attribution | None = None,
+    *,
+    feedback: str | None = None,
+    tried: tuple[PastTrial, ...] = (),
+) -> Failure:
+    """What strategies are given."""
+    return Failure.of(trajectory or run(), attribution, feedback=feedback, steps=(0, 1), tried=tried)
+
 
 TEXTS = ("feedback_in_task", "feedback_in_message", "guidance", "instructions")
 
@@ -50,7 +104,7 @@ def run_of(steps: int, *, tokens: int | None = 100) -> Trajectory:
     )
 
 
-def blame(**scores: float) -> Attribution:
+def suspect(**scores: float) -> Attribution:
     """A diagnosis by the scores of the steps, ``s3=0.7``, the first named."""
     named = {int(name[1:]): score for name, score in scores.items()}
     step, confidence = next(iter(named.items()))

@@ -9,10 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tracer_hooks.errors import ConfigError
-from tracer_hooks.feedback import RewrittenInstructions, without_lesson
-from tracer_hooks.feedback._lessons import LESSONS
-from tracer_hooks.feedback._strategies._lesson_block import BEGIN, END
-from tracer_hooks.repairs import Failure, Repair, RepairTarget
+from tracer_hooks.repair import Failure, Repair, RepairTarget, RewrittenInstructions, without_lesson
+from tracer_hooks.repair._lessons import BEGIN, END, LESSONS
 from tracer_hooks.schema import ErrorMode, Evidence
 
 from ._failures import PLANNER, blame, failure, found, run

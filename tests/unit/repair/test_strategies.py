@@ -8,15 +8,20 @@ from typing import Any
 
 import pytest
 
-from tracer_hooks.feedback import (
+from tracer_hooks.repair import (
+    NOT_RIGHT,
+    Failure,
     FeedbackInMessage,
     FeedbackInTask,
     FromScratch,
+    PastTrial,
+    Repair,
+    RepairStrategy,
+    RepairTarget,
     Resample,
     RewrittenInstructions,
     WrittenGuidance,
 )
-from tracer_hooks.repairs import NOT_RIGHT, Failure, PastTrial, Repair, RepairStrategy, RepairTarget
 from tracer_hooks.schema import RunOutcome, Usage
 
 from ._failures import blame, failure, found, run

@@ -1,7 +1,7 @@
 import pytest
 
 from tracer_hooks.errors import ConfigError
-from tracer_hooks.feedback import RetryBudget, RetryPolicy
+from tracer_hooks.repair import RetryBudget, RetryPolicy
 from tracer_hooks.schema import Usage
 
 
