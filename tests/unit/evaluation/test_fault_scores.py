@@ -4,9 +4,15 @@ import pytest
 
 from tracer_hooks.evaluation import baselines
 from tracer_hooks.evaluation._cases import Case
-from tracer_hooks.evaluation._measures import LabelCounts, Resampling, macro_f1
-from tracer_hooks.evaluation._methods import Answer
-from tracer_hooks.evaluation._scores import FaultGuess, FaultScores, fault_guess_of, score_faults, within_run_auc
+from tracer_hooks.evaluation._report import LabelCounts, Resampling, macro_f1
+from tracer_hooks.evaluation._scores import (
+    Answer,
+    FaultGuess,
+    FaultScores,
+    fault_guess_of,
+    score_faults,
+    within_run_auc,
+)
 from tracer_hooks.schema import AgentFault, Attribution, Candidate, ErrorMode
 
 from .._known import known

@@ -2,8 +2,15 @@ import math
 
 import pytest
 
-from tracer_hooks.evaluation._methods import Answer
-from tracer_hooks.evaluation._scores import STEP_METRICS, Guess, guess_of, ranked_steps, score_guess, score_guesses
+from tracer_hooks.evaluation._scores import (
+    STEP_METRICS,
+    Answer,
+    Guess,
+    guess_of,
+    ranked_steps,
+    score_guess,
+    score_guesses,
+)
 
 from ._runs import M11, M12, abstention, answer, case, labeled, run
 
