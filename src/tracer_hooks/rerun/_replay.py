@@ -16,7 +16,6 @@ from tracer_hooks.errors import ConfigError, ReplayError
 from tracer_hooks.repair import Repair, RepairTarget
 from tracer_hooks.replay import (
     Correction,
-    CorrectionOf,
     Counterfactual,
     DecisiveSearch,
     Proposer,
@@ -64,19 +63,6 @@ class Recording:
     def run_id(self) -> str:
         """The run's id."""
         return self.trial.trajectory.run_id
-
-    def expect_failure(self) -> Recording:
-        """This recording, if the run failed.
-
-        Raises:
-            ReplayError: It did not.
-        """
-        if not self.trial.failed:
-            raise ReplayError(
-                f"run {self.run_id!r} ended as {str(self.trial.trajectory.outcome)!r}, expected one that failed: there "
-                "is nothing to correct in it. Run: tracer-hooks runs list --outcome failed"
-            )
-        return self
 
 
 def recording_of(run: RecordedRun, store: str | Path | None = None) -> Recording:
@@ -183,22 +169,36 @@ class ReplayCase:
     """A failed run and the options of one call.
 
     Attributes:
+        attribution: The run's diagnosis, when there is one.
         proposers: Write corrections, one after the other.
         shown_reference: The expected answer, where the caller wants the proposer to see it.
 
     Raises:
+        ReplayError: The run did not fail, or has no tape.
         ConfigError: An option cannot be used.
     """
 
-    def __init__(self, recording: Recording, options: ReplayArguments) -> None:
+    def __init__(self, run: RecordedRun, options: ReplayArguments) -> None:
+        recording = recording_of(run, options.get("store"))
+        trajectory = recording.trial.trajectory
+        if not recording.trial.failed:
+            raise ReplayError(
+                f"run {recording.run_id!r} ended as {str(trajectory.outcome)!r}, expected one that failed: there is "
+                "nothing to correct in it. Run: tracer-hooks runs list --outcome failed"
+            )
         unknown = sorted(set(options) - set(ReplayArguments.__annotations__))
         if unknown:
             known = ", ".join(sorted(ReplayArguments.__annotations__))
             raise ConfigError(f"unknown option {unknown[0]!r}, expected one of: {known}")
-        trajectory = recording.trial.trajectory
-        self._attribution = recording.attribution
+        self.attribution = recording.attribution
         self._on_trial = options.get("on_trial")
-        self._options = _replay_options(options)
+        numbers: dict[str, Any] = {
+            name: value
+            for name, value in options.items()
+            if name in ("trials", "suspect_trials", "alpha", "early_stop", "placebo", "seed", "cap")
+        }
+        tools, mode = ToolRules.of(options.get("tools")), tape_mode(options.get("mode", TapeMode.STRICT))
+        self._options = ReplayOptions(tools=tools, mode=mode, **numbers)
         self.proposers = proposers_of(options.get("proposer", "resample"))
         check, expected = options.get("check"), options.get("expected")
         self._runner = runner_for(recording, options.get("build_team"), check, expected)
@@ -216,34 +216,13 @@ class ReplayCase:
         """Replay of the recording, with nothing spent yet."""
         return StepReplay(self._runner, self._trial, self._options, on_trial=self._on_trial)
 
-    def corrections(self, replay: StepReplay) -> CorrectionOf:
-        """The corrections that the proposer writes.
-
-        Raises:
-            ConfigError: There are several proposers, and one step has one correction.
-        """
-        if len(self.proposers) > 1:
-            names = ", ".join(proposer.name for proposer in self.proposers)
-            raise ConfigError(f"the correction of one step has one proposer, expected one of: {names}")
-        return corrections_by(self.proposers[0], replay, attribution=self._attribution, reference=self.shown_reference)
-
     def diagnosis(self, attributor: str | Attributor) -> Attribution:
         """Its diagnosis; made now, without the expected answer, where there is none or ``attributor`` is a wish."""
-        if self._attribution is not None and attributor == "auto":
-            return self._attribution
+        if self.attribution is not None and attributor == "auto":
+            return self.attribution
         hidden = self._trial.trajectory.model_copy(update={"reference": None})
         with suppressed():
             return get_attributor(attributor).attribute(hidden)
-
-
-def _replay_options(options: ReplayArguments) -> ReplayOptions:
-    numbers: dict[str, Any] = {
-        name: value
-        for name, value in options.items()
-        if name in ("trials", "suspect_trials", "alpha", "early_stop", "placebo", "seed", "cap")
-    }
-    tools = ToolRules.of(options.get("tools"))
-    return ReplayOptions(tools=tools, mode=tape_mode(options.get("mode", TapeMode.STRICT)), **numbers)
 
 
 def tape_mode(word: TapeMode | str) -> TapeMode:
@@ -320,10 +299,14 @@ def counterfactual(
         TapeMismatchError: The team does not do again what it did when it was recorded.
         ConfigError: An option cannot be used, or a run of the run store comes without ``build_team``.
     """
-    case = ReplayCase(recording_of(run, options.get("store")).expect_failure(), options)
+    case = ReplayCase(run, options)
     given = None if correction is None else Correction.of(correction)
+    if given is None and len(case.proposers) > 1:
+        names = ", ".join(proposer.name for proposer in case.proposers)
+        raise ConfigError(f"the correction of one step has one proposer, expected one of: {names}")
     replay = case.step_replay()
-    correction_of = case.corrections(replay) if given is None else lambda _: given
+    written = corrections_by(case.proposers[0], replay, attribution=case.attribution, reference=case.shown_reference)
+    correction_of = written if given is None else lambda _: given
     result = _off_the_loop(lambda: examine_step(replay, step, correction_of))
     on_test = options.get("on_test")
     if on_test is not None:
@@ -351,7 +334,7 @@ def find_decisive_step(
         TapeMismatchError: The team does not do again what it did when it was recorded.
         ConfigError: An option cannot be used, or a run of the run store comes without ``build_team``.
     """
-    case = ReplayCase(recording_of(run, options.get("store")).expect_failure(), options)
+    case = ReplayCase(run, options)
 
     def search() -> DecisiveSearch:
         return search_decisive_step(
