@@ -1,3 +1,7 @@
+"""Runs to evaluate on: how files are read, and which names are one."""
+
+from __future__ import annotations
+
 import json
 from pathlib import Path
 from typing import Any
@@ -6,6 +10,7 @@ import pytest
 
 from tracer_hooks.errors import ConfigError, TrajectoryError
 from tracer_hooks.evaluation import DATASETS, read_data
+from tracer_hooks.evaluation._cases import fold_name, is_person, is_terminal, resolve_name, speakers_of
 from tracer_hooks.schema import RunOutcome, save_jsonl
 
 from ._runs import M11, labeled, run
@@ -113,3 +118,37 @@ def test_what_cannot_be_evaluated(tmp_path: Path) -> None:
         read_data("csv", tmp_path)
     with pytest.raises(TrajectoryError, match="holds no run that can be evaluated"):
         read_data("whowhen", tmp_path / "none")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("WebSurfer", "Websurfer", True),
+        ("Web Surfer", "web_surfer", True),
+        ("Orchestrator", "Orchestrator (thought)", True),
+        ("Orchestrator (-> WebSurfer)", "orchestrator", True),
+        ("Orchestrator (termination condition)", "Orchestrator", True),
+        ("Blu-Ray_Expert", "bluray expert", True),
+        ("Ärztin", "ärztin", True),
+        ("Solver1", "Solver2", False),
+        ("Agent (1)", "Agent (2)", False),
+        ("Planner", "Plan", False),
+        ("***", "---", False),
+    ],
+)
+def test_spellings_of_one_name(one: str, other: str, same: bool) -> None:
+    assert (fold_name(one) == fold_name(other)) is same
+
+
+def test_a_running_number_is_dropped_only_when_that_gives_a_speaker() -> None:
+    assert resolve_name("psychologist4", ["psychologist", "assistant1"]) == "psychologist"
+    assert resolve_name("Assistant1", ["assistant", "assistant1"]) == "assistant1"
+    assert resolve_name("ranker5", ["assistant1"]) == "ranker5"
+
+
+def test_people_and_terminals() -> None:
+    assert is_person("Human")
+    assert is_person("user_proxy")
+    assert not is_person("UserExperienceExpert")
+    assert is_terminal("Computer_terminal")
+    assert speakers_of(run("User", "B", "a", "b", "System")) == ("b", "a")
