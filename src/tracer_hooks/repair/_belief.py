@@ -97,20 +97,17 @@ OWN_TRIALS = 20
 """Trials from which an error mode is judged by its own trials alone."""
 
 CountRow = tuple[str, int, int, str, int, int]
-"""Strategy, part of the run that was kept, part of the belief, error mode, trials, passes."""
+"""Strategy, part of the run that was kept (0 from scratch, else 1 to 3), part of the belief in the kept steps (0 to 4),
+the diagnosed error mode (empty without one), trials, passes."""
 
 
 class RepairKind(NamedTuple):
-    """Kind of repair, whose trials are counted together."""
+    """Kind of repair, whose trials are counted together: the first four parts of a :data:`CountRow`."""
 
     strategy: str
-    """Name of the strategy."""
     kept: int
-    """Part of the run that was kept; 0 from scratch, else 1 to 3."""
     holds: int
-    """Part of the belief in the kept steps, 0 to 4."""
     error_mode: str
-    """The diagnosed error mode; empty without one."""
 
 
 class EffectCounts:
