@@ -17,9 +17,8 @@ from _self_correction_tasks import Ask, Turn, decisive_step, judge, play, record
 
 from tracer_hooks import Verdict, rerunner
 from tracer_hooks.diagnosis import get_attributor
-from tracer_hooks.feedback import RewrittenInstructions
 from tracer_hooks.frameworks import RunResult
-from tracer_hooks.repairs import Failure
+from tracer_hooks.repair import Failure, RewrittenInstructions
 from tracer_hooks.schema import RunKind, Step, Trajectory, Usage
 from tracer_hooks.tasks import SuiteTask
 from tracer_hooks_lab.teams._architectures import Blueprint

@@ -17,8 +17,7 @@ from typing import Any, Final
 
 from _self_correction_journal import PLAIN, TASK, Course, Journal, course_of
 
-from tracer_hooks.feedback import EffectCounts, RepairSearch
-from tracer_hooks.repairs import Failure, PastTrial, Repair, RepairTarget
+from tracer_hooks.repair import EffectCounts, Failure, PastTrial, Repair, RepairSearch, RepairTarget
 from tracer_hooks.schema import Attribution, Candidate, RunOutcome, Trajectory, Usage
 
 Row = Mapping[str, Any]

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from tracer_hooks.datasets import load
 from tracer_hooks.evaluation._cases import fold_name, resolve_name
-from tracer_hooks.evaluation._measures import Resampling
+from tracer_hooks.evaluation._report import Resampling
 from tracer_hooks.schema import LabeledTrajectory
 from tracer_hooks_models.agent_head import MODES
 from tracer_hooks_models.training._examples import architecture_of

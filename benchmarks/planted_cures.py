@@ -29,7 +29,7 @@ from _planted_cures import Cure, PlantedAttributor, PlantedCase, PlantedScript, 
 from _provenance_teams import build
 
 import tracer_hooks
-from tracer_hooks.feedback import RetryPolicy
+from tracer_hooks.repair import RetryPolicy
 from tracer_hooks.testing import ScriptedLLM
 
 FRAMEWORKS = ("plain", "autogen", "crewai", "langgraph")

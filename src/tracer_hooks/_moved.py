@@ -22,6 +22,8 @@ _MODULES = {
     "attribution.teaching": "tracer_hooks_models.teaching",
     "attribution": "tracer_hooks.diagnosis",
     "faults": "tracer_hooks_lab.faults",
+    "feedback": "tracer_hooks.repair",
+    "repairs": "tracer_hooks.repair",
     "suites.architectures": "tracer_hooks_lab.teams",
     "suites": "tracer_hooks_lab.suites",
     "training": "tracer_hooks_models.training",
@@ -55,7 +57,10 @@ NAMES = {
     },
     f"{__package__}.suites.architectures": {"Said": "tracer_hooks_lab.teams:TeamUtterance"},
     f"{__package__}.faults": {"ChatEndpoint": "tracer_hooks.endpoint:Endpoint"},
-    "tracer_hooks.repairs": {"Written": "tracer_hooks.endpoint:ChatCompletion"},
+    f"{__package__}.repairs": {
+        **dict.fromkeys(("Chat", "ask"), "tracer_hooks.endpoint"),
+        "Written": "tracer_hooks.endpoint:ChatCompletion",
+    },
     "tracer_hooks.replay": {
         "CostCap": "tracer_hooks.budget",
         "Spending": "tracer_hooks.budget",

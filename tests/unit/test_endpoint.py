@@ -129,6 +129,7 @@ def test_an_endpoint_comes_from_arguments_else_from_the_environment(monkeypatch:
 
 def test_the_former_places_still_have_their_names() -> None:
     assert suites.Endpoint is Endpoint
-    assert repairs.ask is ask
+    with pytest.warns(DeprecationWarning, match=r"tracer_hooks\.endpoint\.ask"):
+        assert repairs.ask is ask
     with pytest.warns(DeprecationWarning, match=r"tracer_hooks\.endpoint\.ChatCompletion"):
         assert repairs.Written("x", Usage()).text == "x"  # type: ignore[attr-defined]

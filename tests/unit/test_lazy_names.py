@@ -52,18 +52,18 @@ def test_type_checkers_see_each_name_once_where_it_is_loaded_from(path: Path) ->
 
 def test_a_name_is_loaded_once_and_an_unknown_one_is_an_attribute_error() -> None:
     code = (
-        "import sys, tracer_hooks.repairs as repairs\n"
-        "assert 'tracer_hooks.repairs._leaks' not in sys.modules\n"
-        "first = repairs.leaks\n"
-        "assert vars(repairs)['leaks'] is first\n"
-        "assert not hasattr(repairs, 'nothing')\n"
+        "import sys, tracer_hooks.repair as repair\n"
+        "assert 'tracer_hooks.repair._repair' not in sys.modules\n"
+        "first = repair.leaks\n"
+        "assert vars(repair)['leaks'] is first\n"
+        "assert not hasattr(repair, 'nothing')\n"
         "try:\n"
-        "    from tracer_hooks.repairs import nothing\n"
+        "    from tracer_hooks.repair import nothing\n"
         "except ImportError as error:\n"
         "    print(error.name, 'nothing' in str(error))\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
-    assert done.stdout.split() == ["tracer_hooks.repairs", "True"]
+    assert done.stdout.split() == ["tracer_hooks.repair", "True"]
 
 
 def test_a_home_that_cannot_be_loaded_says_why_each_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

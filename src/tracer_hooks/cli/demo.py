@@ -152,7 +152,7 @@ def _show(name: str, load: Callable[[], Build], endpoint: Endpoint, folder: Path
 
 
 def _run(build: Build, endpoint: Endpoint) -> tracer_hooks.TeamRun:
-    from tracer_hooks.feedback import RetryPolicy
+    from tracer_hooks.repair import RetryPolicy
     from tracer_hooks.runtime import Archive
     from tracer_hooks.testing.ticket_office import TASK
 

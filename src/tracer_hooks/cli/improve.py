@@ -41,8 +41,8 @@ from tracer_hooks.cli.prompts import diff_text
 from tracer_hooks.errors import BudgetSpentError, ConfigError
 
 if TYPE_CHECKING:  # at run time with the work: help and usage errors need no team
+    from tracer_hooks.endpoint import Chat
     from tracer_hooks.improvement import ImproveEstimate, Improvement, ImproveOptions, ImproveProgress
-    from tracer_hooks.repairs import Chat
     from tracer_hooks.report import ReportImprovement
 
 _STYLES = {"succeeded": "bold green", "failed": "bold red", "spread": "bold yellow", "unknown": "bold"}

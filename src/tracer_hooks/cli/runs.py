@@ -42,7 +42,7 @@ if TYPE_CHECKING:  # at run time with the work: help needs no store, and a list 
     from rich.table import Table
 
     from tracer_hooks.datasets import LoadedRecord, OutcomeOverride
-    from tracer_hooks.repairs import RepairLog
+    from tracer_hooks.repair import RepairLog
     from tracer_hooks.report import ReportRun
     from tracer_hooks.schema import Attribution, FindingKind, Trajectory
     from tracer_hooks.store import Learnt, RunStore, RunSummary, StoredRun
@@ -217,7 +217,7 @@ def export_run(
 
 def _repairs(store: Path | None, run: StoredRun) -> RepairLog | None:
     """Return what was tried in the call that ``run`` belongs to; it is stored with the last attempt."""
-    from tracer_hooks.repairs import RepairLog
+    from tracer_hooks.repair import RepairLog
 
     if run.repair is None:
         with existing_store(store) as kept:
@@ -291,7 +291,7 @@ def _short(name: str) -> str:
 
 
 def _report(attempts: Sequence[StoredRun]) -> ReportRun:
-    from tracer_hooks.repairs import RepairLog
+    from tracer_hooks.repair import RepairLog
     from tracer_hooks.report import ReportAttempt, ReportRun
 
     logs = (RepairLog.model_validate(run.repair) for run in reversed(attempts) if run.repair is not None)

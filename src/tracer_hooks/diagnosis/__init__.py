@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from tracer_hooks.diagnosis.judge import JudgeAttributor as JudgeAttributor
     from tracer_hooks.diagnosis.judge import JudgeBudget as JudgeBudget
     from tracer_hooks.diagnosis.judge import JudgeOptions as JudgeOptions
-    from tracer_hooks.diagnosis.ranking._answers import ENVIRONMENT_FAULT as ENVIRONMENT_FAULT
-    from tracer_hooks.diagnosis.ranking._answers import blames_environment as blames_environment
     from tracer_hooks.diagnosis.ranking._answers import is_environment_fault as is_environment_fault
     from tracer_hooks.diagnosis.ranking._attributor import StructuralAttributor as StructuralAttributor
     from tracer_hooks.diagnosis.ranking._ensemble import EnsembleAttributor as EnsembleAttributor
+    from tracer_hooks.schema import ENVIRONMENT_FAULT as ENVIRONMENT_FAULT
+    from tracer_hooks.schema import blames_environment as blames_environment
 
 __all__ = lazy_names(__name__)

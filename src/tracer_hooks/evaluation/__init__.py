@@ -12,24 +12,22 @@ if TYPE_CHECKING:
     from tracer_hooks.evaluation._adaptation import SHIPPED as SHIPPED
     from tracer_hooks.evaluation._adaptation import AdaptationReport as AdaptationReport
     from tracer_hooks.evaluation._adaptation import AdaptationRow as AdaptationRow
+    from tracer_hooks.evaluation._adaptation import RivalReport as RivalReport
     from tracer_hooks.evaluation._adaptation import adaptation as adaptation
+    from tracer_hooks.evaluation._adaptation import compare_attributors as compare_attributors
+    from tracer_hooks.evaluation._adaptation import held_out_apart as held_out_apart
     from tracer_hooks.evaluation._adaptation import training_labels as training_labels
+    from tracer_hooks.evaluation._cases import DATASETS as DATASETS
     from tracer_hooks.evaluation._cases import Case as Case
     from tracer_hooks.evaluation._cases import EvaluationData as EvaluationData
+    from tracer_hooks.evaluation._cases import read_data as read_data
     from tracer_hooks.evaluation._cases import without_reference as without_reference
-    from tracer_hooks.evaluation._comparison import RivalReport as RivalReport
-    from tracer_hooks.evaluation._comparison import compare_attributors as compare_attributors
-    from tracer_hooks.evaluation._comparison import held_out_apart as held_out_apart
     from tracer_hooks.evaluation._evaluate import POOLED as POOLED
+    from tracer_hooks.evaluation._evaluate import EvaluationOptions as EvaluationOptions
+    from tracer_hooks.evaluation._evaluate import cross_validate as cross_validate
     from tracer_hooks.evaluation._evaluate import evaluate as evaluate
-    from tracer_hooks.evaluation._measures import CalibrationBin as CalibrationBin
-    from tracer_hooks.evaluation._measures import CalibrationFigures as CalibrationFigures
-    from tracer_hooks.evaluation._measures import Measure as Measure
-    from tracer_hooks.evaluation._measures import calibrate as calibrate
-    from tracer_hooks.evaluation._methods import EvaluationOptions as EvaluationOptions
-    from tracer_hooks.evaluation._methods import cross_validate as cross_validate
-    from tracer_hooks.evaluation._read import DATASETS as DATASETS
-    from tracer_hooks.evaluation._read import read_data as read_data
+    from tracer_hooks.evaluation._report import CalibrationBin as CalibrationBin
+    from tracer_hooks.evaluation._report import CalibrationFigures as CalibrationFigures
     from tracer_hooks.evaluation._report import Comparison as Comparison
     from tracer_hooks.evaluation._report import DetectionRow as DetectionRow
     from tracer_hooks.evaluation._report import DetectionSection as DetectionSection
@@ -37,9 +35,11 @@ if TYPE_CHECKING:
     from tracer_hooks.evaluation._report import FaultRow as FaultRow
     from tracer_hooks.evaluation._report import FaultSection as FaultSection
     from tracer_hooks.evaluation._report import GroupReport as GroupReport
+    from tracer_hooks.evaluation._report import Measure as Measure
     from tracer_hooks.evaluation._report import Problem as Problem
     from tracer_hooks.evaluation._report import StepRow as StepRow
     from tracer_hooks.evaluation._report import StepSection as StepSection
+    from tracer_hooks.evaluation._report import calibrate as calibrate
     from tracer_hooks.evaluation._tables import evaluation_tables as evaluation_tables
     from tracer_hooks.evaluation._tables import render_evaluation as render_evaluation
 

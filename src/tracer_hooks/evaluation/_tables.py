@@ -9,13 +9,13 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from tracer_hooks._text import counted
-from tracer_hooks.evaluation._measures import Measure
 from tracer_hooks.evaluation._report import (
     Comparison,
     DetectionSection,
     EvaluationReport,
     FaultSection,
     GroupReport,
+    Measure,
     MethodCost,
     MethodRow,
     StepRow,

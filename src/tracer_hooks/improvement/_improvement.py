@@ -15,7 +15,7 @@ from tracer_hooks.errors import ConfigError
 from tracer_hooks.improvement._acceptance import AcceptanceRule
 from tracer_hooks.improvement._prompt_search import SearchOptions
 from tracer_hooks.improvement._prompt_writer import PromptWriter
-from tracer_hooks.repairs import FeedbackMode
+from tracer_hooks.repair import FeedbackMode
 from tracer_hooks.schema import Json, Record, Text, Usage
 
 Outcome = Literal["accepted", "rejected", "on trial", "nothing found", "nothing to improve", "stopped"]

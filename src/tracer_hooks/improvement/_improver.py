@@ -12,6 +12,7 @@ from tracer_hooks._lazy import require
 from tracer_hooks.budget import Spending
 from tracer_hooks.datasets import write_atomically
 from tracer_hooks.diagnosis import get_attributor
+from tracer_hooks.endpoint import Chat
 from tracer_hooks.errors import BudgetSpentError, ConfigError
 from tracer_hooks.improvement._improvement import (
     ImproveEstimate,
@@ -29,7 +30,6 @@ from tracer_hooks.improvement._rewriter import LLMRewriter
 from tracer_hooks.improvement._team_trials import EarlierRuns, PromptedTeam, TeamTrials, TrialOptions
 from tracer_hooks.improvement._version_trial import ImprovementState, StoredVersion, TrialOfVersion, put_on_trial
 from tracer_hooks.journal import Journal
-from tracer_hooks.repairs import Chat
 from tracer_hooks.runtime import Check
 from tracer_hooks.schema import Json, Usage
 from tracer_hooks.store import PromptStore, PromptVersion, fingerprint

@@ -18,7 +18,7 @@ from tracer_hooks.improvement._prompt_writer import (
     TriedPrompt,
     WrittenPrompt,
 )
-from tracer_hooks.repairs import Repair, RepairScope, RepairTarget, leaks
+from tracer_hooks.repair import Repair, RepairScope, RepairTarget, leaks
 from tracer_hooks.schema import Attribution, Usage
 from tracer_hooks.tasks import SuiteTask
 

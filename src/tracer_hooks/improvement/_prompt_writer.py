@@ -10,7 +10,7 @@ from pydantic import Field
 
 from tracer_hooks._lazy import require
 from tracer_hooks.endpoint import Chat, ask
-from tracer_hooks.repairs import NOT_RIGHT, Failure, Secrets, tools_as_text
+from tracer_hooks.repair import NOT_RIGHT, Failure, Secrets, tools_as_text
 from tracer_hooks.schema import Attribution, Record, Step, Text, Trajectory, Usage
 from tracer_hooks.tasks import SuiteTask
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from tracer_hooks.endpoint import Chat, ask
 from tracer_hooks.improvement._prompt_writer import JudgedRun, PromptCase, TriedPrompt, WrittenPrompt
-from tracer_hooks.repairs import Failure, cut, shortened, tools_as_text
+from tracer_hooks.repair import Failure, cut, shortened, tools_as_text
 from tracer_hooks.schema import Step, Usage
 
 _PLACEHOLDER = re.compile(

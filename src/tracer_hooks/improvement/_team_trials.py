@@ -22,7 +22,7 @@ from tracer_hooks.frameworks import RunResult
 from tracer_hooks.improvement._plan import digest
 from tracer_hooks.improvement._prompt_writer import JudgedRun
 from tracer_hooks.journal import Journal
-from tracer_hooks.repairs import FeedbackMode, feedback_of
+from tracer_hooks.repair import FeedbackMode, feedback_of
 from tracer_hooks.replay import Trial
 from tracer_hooks.rerun import check_for, is_built_with_prompts, judge_of, rerunner
 from tracer_hooks.runtime import Check, checked_diagnosis, shared_loop

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from tracer_hooks._lazy import lazy_names
 
 if TYPE_CHECKING:
+    from tracer_hooks.repair import StepBelief as StepBelief
     from tracer_hooks.replay._correction import Correction as Correction
     from tracer_hooks.replay._correction import Corrector as Corrector
     from tracer_hooks.replay._correction import RepairInjector as RepairInjector
@@ -15,11 +16,14 @@ if TYPE_CHECKING:
     from tracer_hooks.replay._counterfactual import CorrectionOf as CorrectionOf
     from tracer_hooks.replay._counterfactual import Counterfactual as Counterfactual
     from tracer_hooks.replay._counterfactual import ReplayOptions as ReplayOptions
+    from tracer_hooks.replay._counterfactual import SequentialTest as SequentialTest
     from tracer_hooks.replay._counterfactual import StepReplay as StepReplay
+    from tracer_hooks.replay._counterfactual import difference_interval as difference_interval
     from tracer_hooks.replay._counterfactual import examine_step as examine_step
     from tracer_hooks.replay._counterfactual import live_usage as live_usage
+    from tracer_hooks.replay._counterfactual import paired_interval as paired_interval
+    from tracer_hooks.replay._counterfactual import wilson as wilson
     from tracer_hooks.replay._decisive import DecisiveSearch as DecisiveSearch
-    from tracer_hooks.replay._decisive import StepBelief as StepBelief
     from tracer_hooks.replay._decisive import Untested as Untested
     from tracer_hooks.replay._decisive import find_decisive_step as find_decisive_step
     from tracer_hooks.replay._player import Divergence as Divergence
@@ -42,10 +46,6 @@ if TYPE_CHECKING:
     from tracer_hooks.replay._replay import Trial as Trial
     from tracer_hooks.replay._replay import replay_tape as replay_tape
     from tracer_hooks.replay._replay import resume_tape as resume_tape
-    from tracer_hooks.replay._statistics import SequentialTest as SequentialTest
-    from tracer_hooks.replay._statistics import difference_interval as difference_interval
-    from tracer_hooks.replay._statistics import paired_interval as paired_interval
-    from tracer_hooks.replay._statistics import wilson as wilson
     from tracer_hooks.replay._tape import Tape as Tape
     from tracer_hooks.replay._tape import TapedModelCall as TapedModelCall
     from tracer_hooks.replay._tape import TapedToolCall as TapedToolCall

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from tracer_hooks.errors import ConfigError, ReplayError
 from tracer_hooks.frameworks import Intervention, ModelRequest, ToolRequest, with_instructions
-from tracer_hooks.repairs import Repair, RepairTarget
+from tracer_hooks.repair import Repair, RepairTarget
 from tracer_hooks.replay._tape import Tape, TapedModelCall, TapedToolRequest, model_digest
 from tracer_hooks.schema import Record, Text
 from tracer_hooks.telemetry import ChatReply, Message, RequestedTool, message_text, text_message
@@ -206,7 +206,7 @@ def with_guidance(request: ModelRequest, guidance: str) -> ModelRequest:
 
 
 class RepairInjector(Intervention):
-    """Adds the text of one :class:`~tracer_hooks.repairs.Repair` to what the team's models are shown.
+    """Adds the text of one :class:`~tracer_hooks.repair.Repair` to what the team's models are shown.
 
     It comes behind a :class:`TapePlayer`, which answers the requests of the kept steps itself. The change is covert:
     the record keeps what the team itself asked, so that a later trial can begin from this one's record.

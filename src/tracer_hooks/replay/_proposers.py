@@ -6,14 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
+from tracer_hooks.endpoint import Chat, ask
 from tracer_hooks.errors import ConfigError, ReplayError
-from tracer_hooks.repairs import (
-    Chat,
+from tracer_hooks.repair import (
     Failure,
     Repair,
     RepairTarget,
     Secrets,
-    ask,
     attempt_failed,
     cut,
     error_mode_at,
@@ -31,7 +30,7 @@ from tracer_hooks.telemetry import suppressed
 
 
 class Proposer(Protocol):
-    """Writes corrections. Any :class:`~tracer_hooks.repairs.RepairStrategy` is one."""
+    """Writes corrections. Any :class:`~tracer_hooks.repair.RepairStrategy` is one."""
 
     name: str
     """Becomes :attr:`Correction.source`."""
@@ -283,7 +282,7 @@ def _expect_repair(proposer: Proposer, repair: object, failure: Failure, step: i
     if not isinstance(repair, Repair):
         raise ReplayError(
             f"the proposer {proposer.name!r} gave {type(repair).__name__!r} for step {step}, expected a "
-            "tracer_hooks.repairs.Repair or None"
+            "tracer_hooks.repair.Repair or None"
         )
     agent = failure.agent_at(step)
     if repair.agent not in (None, agent) or repair.resume_from not in (None, step):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from tracer_hooks.frameworks import Intervention, Interventions, Verdict
-from tracer_hooks.repairs import Repair, RepairTarget
+from tracer_hooks.repair import Repair, RepairTarget
 from tracer_hooks.replay._correction import RepairInjector
 from tracer_hooks.replay._player import Divergence, TapeMode, TapePlayer, ToolRules, ToolUse
 from tracer_hooks.replay._tape import Tape

@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 from tracer_hooks._files import make_folder, opener
 from tracer_hooks._text import counted
-from tracer_hooks.repairs import PastTrial
+from tracer_hooks.repair import PastTrial
 from tracer_hooks.report._diagnosis import diagnosis_view
 from tracer_hooks.report._steps import shown_steps, step_views, texts_of, timeline
 from tracer_hooks.report._trials import ReportAttempt, ReportRun, trials_view

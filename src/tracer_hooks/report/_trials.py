@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from tracer_hooks.repairs import PastTrial, Repair, RepairLog, RepairTarget
+from tracer_hooks.repair import PastTrial, Repair, RepairLog, RepairTarget
 from tracer_hooks.report._wording import View, clean, excerpt, in_seconds, one_line, prompt_diff
 from tracer_hooks.schema import Attribution, RunOutcome, Trajectory, Usage
 

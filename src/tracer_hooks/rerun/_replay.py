@@ -5,16 +5,17 @@ from __future__ import annotations
 import contextvars
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypedDict, TypeVar, Unpack
 
 from tracer_hooks.budget import CostCap
+from tracer_hooks.config import store_path
 from tracer_hooks.diagnosis import Attributor, get_attributor
-from tracer_hooks.errors import ConfigError
-from tracer_hooks.repairs import Repair, RepairTarget
+from tracer_hooks.errors import ConfigError, ReplayError
+from tracer_hooks.repair import Repair, RepairTarget
 from tracer_hooks.replay import (
     Correction,
-    CorrectionOf,
     Counterfactual,
     DecisiveSearch,
     Proposer,
@@ -22,6 +23,7 @@ from tracer_hooks.replay import (
     ReplayOptions,
     Resumed,
     StepReplay,
+    Tape,
     TapeMode,
     TeamRunner,
     ToolRules,
@@ -33,12 +35,99 @@ from tracer_hooks.replay import (
     resume_tape,
 )
 from tracer_hooks.replay import find_decisive_step as search_decisive_step
-from tracer_hooks.rerun._recordings import RecordedRun, Recording, recording_of
 from tracer_hooks.rerun._targets import is_judged as is_judged_by_hook
 from tracer_hooks.rerun._targets import rerunner
-from tracer_hooks.runtime import Check, Expected, known_answer, loop_is_running
-from tracer_hooks.schema import Attribution
+from tracer_hooks.runtime import Attempt, Check, Expected, TeamRun, known_answer, loop_is_running
+from tracer_hooks.schema import Attribution, RunOutcome
+from tracer_hooks.store import StoredRun, fingerprint
 from tracer_hooks.telemetry import suppressed
+
+RecordedRun = TeamRun | StoredRun | str
+"""A run, or the id of one in the run store, or the beginning of it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recording:
+    """One recorded run."""
+
+    trial: Trial
+    """What happened, with the tape."""
+    attribution: Attribution | None = None
+    """Its diagnosis, when there is one."""
+    again: Callable[[], TeamRunner] | None = None
+    """Makes what runs the team again; None for a run of the store."""
+    prompts: Mapping[str, str] | None = None
+    """What the agents of a run of the store were told in place of their own instructions: accepted prompts."""
+
+    @property
+    def run_id(self) -> str:
+        """The run's id."""
+        return self.trial.trajectory.run_id
+
+
+def recording_of(run: RecordedRun, store: str | Path | None = None) -> Recording:
+    """The recording of a run.
+
+    Raises:
+        ReplayError: The run has no tape.
+        StoreError: The run store has no such run, or cannot be read.
+        ConfigError: It is none of the kinds of run.
+    """
+    if isinstance(run, TeamRun):
+        attempt = _attempt(run)
+        trial = Trial(trajectory=attempt.trajectory, tape=attempt.tape, error=attempt.error)
+        return Recording(trial=trial, attribution=attempt.attribution, again=run.again)
+    if isinstance(run, str):
+        run = _stored(run, store)
+    if not isinstance(run, StoredRun):
+        raise ConfigError(f"the run is {run!r}, expected a TeamRun, a StoredRun, or the id of one in the run store")
+    if run.tape is None:
+        raise ReplayError(
+            f"run {run.run_id!r} has no tape: it was recorded without full content, or before tapes were kept. Run the "
+            "team again, with TRACER_HOOKS_RECORD=full"
+        )
+    trajectory = run.trajectory.model_copy(update={"outcome": run.outcome, "task": run.task or run.trajectory.task})
+    try:
+        tape = Tape.model_validate(run.tape)
+    except ValueError as error:
+        raise ReplayError(
+            f"the tape of run {run.run_id!r} cannot be read ({error}). Run the team again with this version"
+        ) from error
+    return Recording(
+        trial=Trial(trajectory=trajectory, tape=tape), attribution=run.attribution, prompts=_prompts(run, store)
+    )
+
+
+def _attempt(run: TeamRun) -> Attempt:
+    """The newest attempt that failed on the team as the factory builds it, else the last one.
+
+    One that was told something is passed over: nobody tells it a replay.
+    """
+    failed = [attempt for attempt in run.attempts if attempt.outcome is RunOutcome.FAILED]
+    own = [attempt for attempt in failed if attempt.repair is None or attempt.repair.target is RepairTarget.NOTHING]
+    return [run.last, *failed[-1:], *own[-1:]][-1]
+
+
+def _prompts(run: StoredRun, store: str | Path | None) -> Mapping[str, str] | None:
+    path = store_path(store)
+    if run.prompts is None or run.prompts.told is None or path is None:
+        return None
+    from tracer_hooks.store import PromptStore
+
+    with PromptStore(path, read_only=True) as prompts:
+        return prompts.get(fingerprint(run.framework, run.team), run.prompts.told).texts
+
+
+def _stored(run_id: str, store: str | Path | None) -> StoredRun:
+    path = store_path(store)
+    if path is None:
+        raise ConfigError(
+            f"run {run_id!r} cannot be read: the run store is switched off by TRACER_HOOKS_STORE='off'. Pass store=FILE"
+        )
+    from tracer_hooks.store import RunStore
+
+    with RunStore(path, read_only=True) as runs:
+        return runs.get(run_id)
 
 
 class ReplayArguments(TypedDict, total=False):
@@ -80,22 +169,36 @@ class ReplayCase:
     """A failed run and the options of one call.
 
     Attributes:
+        attribution: The run's diagnosis, when there is one.
         proposers: Write corrections, one after the other.
         shown_reference: The expected answer, where the caller wants the proposer to see it.
 
     Raises:
+        ReplayError: The run did not fail, or has no tape.
         ConfigError: An option cannot be used.
     """
 
-    def __init__(self, recording: Recording, options: ReplayArguments) -> None:
+    def __init__(self, run: RecordedRun, options: ReplayArguments) -> None:
+        recording = recording_of(run, options.get("store"))
+        trajectory = recording.trial.trajectory
+        if not recording.trial.failed:
+            raise ReplayError(
+                f"run {recording.run_id!r} ended as {str(trajectory.outcome)!r}, expected one that failed: there is "
+                "nothing to correct in it. Run: tracer-hooks runs list --outcome failed"
+            )
         unknown = sorted(set(options) - set(ReplayArguments.__annotations__))
         if unknown:
             known = ", ".join(sorted(ReplayArguments.__annotations__))
             raise ConfigError(f"unknown option {unknown[0]!r}, expected one of: {known}")
-        trajectory = recording.trial.trajectory
-        self._attribution = recording.attribution
+        self.attribution = recording.attribution
         self._on_trial = options.get("on_trial")
-        self._options = _replay_options(options)
+        numbers: dict[str, Any] = {
+            name: value
+            for name, value in options.items()
+            if name in ("trials", "suspect_trials", "alpha", "early_stop", "placebo", "seed", "cap")
+        }
+        tools, mode = ToolRules.of(options.get("tools")), tape_mode(options.get("mode", TapeMode.STRICT))
+        self._options = ReplayOptions(tools=tools, mode=mode, **numbers)
         self.proposers = proposers_of(options.get("proposer", "resample"))
         check, expected = options.get("check"), options.get("expected")
         self._runner = runner_for(recording, options.get("build_team"), check, expected)
@@ -113,34 +216,13 @@ class ReplayCase:
         """Replay of the recording, with nothing spent yet."""
         return StepReplay(self._runner, self._trial, self._options, on_trial=self._on_trial)
 
-    def corrections(self, replay: StepReplay) -> CorrectionOf:
-        """The corrections that the proposer writes.
-
-        Raises:
-            ConfigError: There are several proposers, and one step has one correction.
-        """
-        if len(self.proposers) > 1:
-            names = ", ".join(proposer.name for proposer in self.proposers)
-            raise ConfigError(f"the correction of one step has one proposer, expected one of: {names}")
-        return corrections_by(self.proposers[0], replay, attribution=self._attribution, reference=self.shown_reference)
-
     def diagnosis(self, attributor: str | Attributor) -> Attribution:
         """Its diagnosis; made now, without the expected answer, where there is none or ``attributor`` is a wish."""
-        if self._attribution is not None and attributor == "auto":
-            return self._attribution
+        if self.attribution is not None and attributor == "auto":
+            return self.attribution
         hidden = self._trial.trajectory.model_copy(update={"reference": None})
         with suppressed():
             return get_attributor(attributor).attribute(hidden)
-
-
-def _replay_options(options: ReplayArguments) -> ReplayOptions:
-    numbers: dict[str, Any] = {
-        name: value
-        for name, value in options.items()
-        if name in ("trials", "suspect_trials", "alpha", "early_stop", "placebo", "seed", "cap")
-    }
-    tools = ToolRules.of(options.get("tools"))
-    return ReplayOptions(tools=tools, mode=tape_mode(options.get("mode", TapeMode.STRICT)), **numbers)
 
 
 def tape_mode(word: TapeMode | str) -> TapeMode:
@@ -217,10 +299,14 @@ def counterfactual(
         TapeMismatchError: The team does not do again what it did when it was recorded.
         ConfigError: An option cannot be used, or a run of the run store comes without ``build_team``.
     """
-    case = ReplayCase(recording_of(run, options.get("store")).expect_failure(), options)
+    case = ReplayCase(run, options)
     given = None if correction is None else Correction.of(correction)
+    if given is None and len(case.proposers) > 1:
+        names = ", ".join(proposer.name for proposer in case.proposers)
+        raise ConfigError(f"the correction of one step has one proposer, expected one of: {names}")
     replay = case.step_replay()
-    correction_of = case.corrections(replay) if given is None else lambda _: given
+    written = corrections_by(case.proposers[0], replay, attribution=case.attribution, reference=case.shown_reference)
+    correction_of = written if given is None else lambda _: given
     result = _off_the_loop(lambda: examine_step(replay, step, correction_of))
     on_test = options.get("on_test")
     if on_test is not None:
@@ -248,7 +334,7 @@ def find_decisive_step(
         TapeMismatchError: The team does not do again what it did when it was recorded.
         ConfigError: An option cannot be used, or a run of the run store comes without ``build_team``.
     """
-    case = ReplayCase(recording_of(run, options.get("store")).expect_failure(), options)
+    case = ReplayCase(run, options)
 
     def search() -> DecisiveSearch:
         return search_decisive_step(

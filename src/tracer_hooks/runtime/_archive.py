@@ -22,7 +22,7 @@ from tracer_hooks.runtime._store_writer import PATIENCE_S, Part, PendingCall, wr
 from tracer_hooks.runtime._team_run import Attempt, TeamRun, kept_repair
 
 if TYPE_CHECKING:
-    from tracer_hooks.feedback import CountRow
+    from tracer_hooks.repair import CountRow
     from tracer_hooks.store import RunStore, StoredRun, Writing
 
 _RETAIN_EVERY_S = 3600.0

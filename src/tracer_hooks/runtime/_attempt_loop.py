@@ -27,7 +27,7 @@ from tracer_hooks._background import in_daemon_thread
 from tracer_hooks._guard import guard, report
 from tracer_hooks.frameworks import RunResult
 from tracer_hooks.frameworks.plain import PlainTeam
-from tracer_hooks.repairs import Repair
+from tracer_hooks.repair import Repair
 from tracer_hooks.runtime._call_context import CallContext, CallOutcome, OpenAttempt
 from tracer_hooks.runtime._judging import JudgedRunOutcome, Ruling, SafeCollector, Undecided, judge_error, read_result
 from tracer_hooks.runtime._team_run import Attempt

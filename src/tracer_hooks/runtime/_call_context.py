@@ -13,9 +13,9 @@ from typing import Any, Protocol
 
 from tracer_hooks._guard import guard, logger, warn_once
 from tracer_hooks.diagnosis import Attributor, fault_of_answer
-from tracer_hooks.feedback import RetryBudget
 from tracer_hooks.frameworks import Adapter, Interventions, RunHost, RunResult, TeamCall
 from tracer_hooks.frameworks.plain import PlainTeam
+from tracer_hooks.repair import RetryBudget
 from tracer_hooks.replay import retimed, tape_of
 from tracer_hooks.runtime._archive import Archive, diagnose_later, look_later, save_later
 from tracer_hooks.runtime._judging import (

@@ -14,9 +14,8 @@ from tracer_hooks._lazy import cached_property
 from tracer_hooks.config import CaptureConfig, HookConfig
 from tracer_hooks.diagnosis import Attributor, get_attributor
 from tracer_hooks.errors import ConfigError
-from tracer_hooks.feedback import RepairChoice, RetryPolicy, Strategies, strategies_of
 from tracer_hooks.frameworks import Intervention
-from tracer_hooks.repairs import FeedbackMode
+from tracer_hooks.repair import FeedbackMode, RepairChoice, RetryPolicy, Strategies, strategies_of
 from tracer_hooks.replay import ToolRules
 from tracer_hooks.runtime._calibrated import CalibratedAttributors, attributors_folder
 from tracer_hooks.runtime._judging import Check, Expected

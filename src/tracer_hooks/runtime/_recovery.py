@@ -10,9 +10,21 @@ from tracer_hooks import semconv
 from tracer_hooks._guard import report, warn_once
 from tracer_hooks.diagnosis import blames_environment
 from tracer_hooks.errors import ReplayError
-from tracer_hooks.feedback import EffectCounts, FixedRepair, RepairSearch, RetryBudget
 from tracer_hooks.frameworks import Adapter, Capability, Intervention
-from tracer_hooks.repairs import Failure, PastTrial, Repair, RepairLog, RepairTarget, Secrets, feedback_of, leaks
+from tracer_hooks.repair import (
+    EffectCounts,
+    Failure,
+    FixedRepair,
+    PastTrial,
+    Repair,
+    RepairLog,
+    RepairSearch,
+    RepairTarget,
+    RetryBudget,
+    Secrets,
+    feedback_of,
+    leaks,
+)
 from tracer_hooks.replay import Resumption, Tape
 from tracer_hooks.runtime._archive import Archive, repair_counts_part
 from tracer_hooks.runtime._options import HookOptions

@@ -17,7 +17,7 @@ from tracer_hooks._guard import guard
 from tracer_hooks._lazy import cached_property
 from tracer_hooks.errors import ReplayError, TracerHooksError
 from tracer_hooks.frameworks import RunResult, Verdict
-from tracer_hooks.repairs import Repair, RepairLog
+from tracer_hooks.repair import Repair, RepairLog
 from tracer_hooks.replay import Tape
 from tracer_hooks.schema import Attribution, Finding, RunOutcome, Trajectory
 from tracer_hooks.telemetry import ContentPolicy

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from tracer_hooks._lazy import lazy_names
 
 if TYPE_CHECKING:
+    from tracer_hooks.schema._attribution import ENVIRONMENT_FAULT as ENVIRONMENT_FAULT
     from tracer_hooks.schema._attribution import LIKELY_FROM as LIKELY_FROM
     from tracer_hooks.schema._attribution import MAX_FINDING_QUOTE as MAX_FINDING_QUOTE
     from tracer_hooks.schema._attribution import AgentFault as AgentFault
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from tracer_hooks.schema._attribution import LabelSource as LabelSource
     from tracer_hooks.schema._attribution import ValueLink as ValueLink
     from tracer_hooks.schema._attribution import ValueOrigin as ValueOrigin
+    from tracer_hooks.schema._attribution import blames_environment as blames_environment
     from tracer_hooks.schema._attribution import explanation as explanation
     from tracer_hooks.schema._codec import from_dict as from_dict
     from tracer_hooks.schema._codec import from_json as from_json

@@ -86,6 +86,8 @@ Certainty = Literal["clear", "likely", "weak"]
 """How sure a diagnosis is, in one word."""
 CLEAR_FROM = 0.9
 """Confidence from which a diagnosis is clear, where a finding at the step leads to the rejected answer."""
+ENVIRONMENT_FAULT = "environment fault"
+"""The run ended on something outside the team, such as a model endpoint that could not be reached."""
 LIKELY_FROM = 0.65
 """Confidence from which a diagnosis is likely; below, it names places to start."""
 _MAX_PLACES = 3
@@ -433,6 +435,11 @@ class Attribution(Record):
 
     def _repr_html_(self) -> str:
         return "".join(line.html for line in explanation(self))
+
+
+def blames_environment(found: Attribution | None) -> bool:
+    """Tell whether a diagnosis names nobody since the run ended on something outside the team."""
+    return found is not None and found.abstained and found.abstained_reason == ENVIRONMENT_FAULT
 
 
 class LabelSource(StrEnum):

@@ -101,7 +101,7 @@ class StoredRun(_RunHead):
     attribution: Attribution | None = None
     """The diagnosis, when one was made."""
     repair: dict[str, Json] | None = None
-    """What was tried to recover the call, as :class:`~tracer_hooks.repairs.RepairLog` writes it; with the last attempt
+    """What was tried to recover the call, as :class:`~tracer_hooks.repair.RepairLog` writes it; with the last attempt
     of a call alone."""
     tape: SkipValidation[dict[str, Json] | None] = None
     """Every model and tool reply as plain data, for replays; ``tracer_hooks.replay.Tape.model_validate`` reads it. None

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import tracer_hooks
-from tracer_hooks.repairs import Failure, Repair, RepairLog, RepairTarget
+from tracer_hooks.repair import Failure, Repair, RepairLog, RepairTarget
 from tracer_hooks.schema import Usage
 from tracer_hooks.store import fingerprint
 from tracer_hooks.telemetry import ChatReply

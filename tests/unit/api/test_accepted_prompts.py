@@ -16,7 +16,7 @@ import tracer_hooks
 from tracer_hooks import Verdict
 from tracer_hooks.cli.runs import show_run
 from tracer_hooks.errors import ConfigError, StoreError
-from tracer_hooks.repairs import RepairTarget
+from tracer_hooks.repair import RepairTarget
 from tracer_hooks.runtime import _prompt_watch, _prompts
 from tracer_hooks.runtime._prompt_watch import TeamPrompts
 from tracer_hooks.schema import RunOutcome

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tracer_hooks.repairs import RepairLog
+from tracer_hooks.repair import RepairLog
 from tracer_hooks.store import RunStore
 
 PROGRAM = """

@@ -8,7 +8,7 @@ import pytest
 
 import tracer_hooks
 from tracer_hooks.errors import ConfigError
-from tracer_hooks.feedback import RetryPolicy
+from tracer_hooks.repair import RetryPolicy
 
 
 def solve(task: str) -> str:

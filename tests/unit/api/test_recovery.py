@@ -11,7 +11,7 @@ import pytest
 import tracer_hooks
 from tracer_hooks import Verdict
 from tracer_hooks.errors import ConfigError
-from tracer_hooks.repairs import Repair, RepairTarget
+from tracer_hooks.repair import Repair, RepairTarget
 from tracer_hooks.schema import Usage
 from tracer_hooks.telemetry import ChatReply
 

@@ -11,8 +11,7 @@ import pytest
 
 import tracer_hooks
 from tracer_hooks import RunOutcome
-from tracer_hooks.feedback import RetryPolicy
-from tracer_hooks.repairs import RepairTarget
+from tracer_hooks.repair import RepairTarget, RetryPolicy
 from tracer_hooks.schema import Attribution, Usage
 from tracer_hooks.store import RunStore
 

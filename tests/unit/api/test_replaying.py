@@ -12,7 +12,7 @@ import tracer_hooks
 from tracer_hooks.budget import CostCap
 from tracer_hooks.errors import ConfigError, ReplayError, StoreError, TapeMismatchError
 from tracer_hooks.frameworks import Interventions, RecordReplies, ReplaceModelReply, RewriteInstructions
-from tracer_hooks.repairs import Failure, Repair, RepairTarget
+from tracer_hooks.repair import Failure, Repair, RepairTarget
 from tracer_hooks.replay import Correction, Counterfactual, Tape, Trial
 from tracer_hooks.rerun._replay import counterfactual, find_decisive_step, replay_run
 from tracer_hooks.runtime._rerunner import _Watch

@@ -10,7 +10,7 @@ import pytest
 
 import tracer_hooks
 from tracer_hooks import RetryBoundary, Verdict
-from tracer_hooks.repairs import Failure, Repair, RepairTarget
+from tracer_hooks.repair import Failure, Repair, RepairTarget
 from tracer_hooks.schema import RunOutcome
 
 from ._framework import BenchAdapter, BenchTeam, Blame, run_of

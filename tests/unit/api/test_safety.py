@@ -11,7 +11,7 @@ import pytest
 
 import tracer_hooks
 from tracer_hooks import _guard
-from tracer_hooks.repairs import RepairLog
+from tracer_hooks.repair import RepairLog
 from tracer_hooks.schema import Attribution, RunOutcome
 from tracer_hooks.store import RunStore
 

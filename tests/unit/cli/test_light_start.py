@@ -21,7 +21,7 @@ NEVER = (
     "opentelemetry", "google.protobuf",
     "tracer_hooks.runtime", "tracer_hooks.rerun",
     "tracer_hooks.improvement", "tracer_hooks.diagnosis", "tracer_hooks.datasets", "tracer_hooks.evaluation",
-    "tracer_hooks_lab.faults", "tracer_hooks.feedback", "tracer_hooks.frameworks", "tracer_hooks.replay",
+    "tracer_hooks_lab.faults", "tracer_hooks.repair._failure", "tracer_hooks.frameworks", "tracer_hooks.replay",
     "tracer_hooks_lab.suites", "tracer_hooks.telemetry", "tracer_hooks_models.training", "tracer_hooks.values",
 )  # fmt: skip
 """What neither help nor a look at stored runs needs."""
@@ -91,4 +91,4 @@ def test_a_look_at_the_store_loads_neither_models_nor_frameworks(folder: Path, a
 
 
 def test_a_list_of_runs_loads_no_report(folder: Path) -> None:
-    assert loaded(folder, "runs", "list") & {"tracer_hooks.report", "tracer_hooks.repairs"} == set()
+    assert loaded(folder, "runs", "list") & {"tracer_hooks.report", "tracer_hooks.repair"} == set()

@@ -4,10 +4,8 @@ import numpy as np
 import pytest
 
 from tracer_hooks.evaluation import calibrate
-from tracer_hooks.evaluation._measures import Resampling
-from tracer_hooks.evaluation._methods import Answer
-from tracer_hooks.evaluation._scores import DetectedRuns
-from tracer_hooks.evaluation._sections import detection_section, separation
+from tracer_hooks.evaluation._report import Resampling
+from tracer_hooks.evaluation._scores import Answer, DetectedRuns, detection_section, separation
 from tracer_hooks.schema import Attribution, RunOutcome
 
 from .._known import known

@@ -6,7 +6,7 @@ import pytest
 
 from tracer_hooks.errors import ConfigError
 from tracer_hooks.frameworks import ModelRequest, ToolRequest
-from tracer_hooks.repairs import Repair, RepairTarget
+from tracer_hooks.repair import Repair, RepairTarget
 from tracer_hooks.replay import Correction, TapedRequest, TapedToolRequest, with_guidance, with_message
 from tracer_hooks.telemetry import assistant_message, text_message
 

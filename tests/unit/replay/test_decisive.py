@@ -10,7 +10,7 @@ import pytest
 
 from tracer_hooks.budget import CostCap
 from tracer_hooks.errors import ReplayError
-from tracer_hooks.repairs import Failure, Repair, RepairTarget
+from tracer_hooks.repair import Failure, Repair, RepairTarget
 from tracer_hooks.replay import Counterfactual, DecisiveSearch, StepReplay, find_decisive_step
 from tracer_hooks.schema import Attribution, Candidate
 

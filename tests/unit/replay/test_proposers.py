@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from tracer_hooks.errors import ConfigError, ReplayError
-from tracer_hooks.feedback import Resample, WrittenGuidance
-from tracer_hooks.repairs import Failure, Repair, RepairTarget, masked_feedback
+from tracer_hooks.repair import Failure, Repair, RepairTarget, Resample, WrittenGuidance, masked_feedback
 from tracer_hooks.replay import (
     FeedbackProposer,
     GuidanceProposer,

@@ -10,7 +10,7 @@ import pytest
 import tracer_hooks
 from tracer_hooks.budget import CostCap
 from tracer_hooks.errors import ReplayError
-from tracer_hooks.repairs import Failure, Repair, RepairTarget
+from tracer_hooks.repair import Failure, Repair, RepairTarget
 from tracer_hooks.replay import (
     FeedbackProposer,
     GuidanceProposer,
@@ -144,7 +144,7 @@ class Odd:
     ("given", "said"),
     [
         (None, "'odd' has nothing to propose for step 1"),
-        ("Be careful.", "'odd' gave 'str' for step 1, expected a tracer_hooks.repairs.Repair"),
+        ("Be careful.", "'odd' gave 'str' for step 1, expected a tracer_hooks.repair.Repair"),
         (Repair(strategy="odd", target=RepairTarget.TASK, text="Be careful."), "adds to the task"),
         (Repair(strategy="odd", resume_from=3), "at step 3, expected it for 'doubler' at step 1"),
         (Repair(strategy="odd", target=RepairTarget.MESSAGE, agent="taker", text="Hm."), "for 'taker' at step None"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tracer_hooks.repairs import PastTrial, Repair, RepairLog, RepairTarget
+from tracer_hooks.repair import PastTrial, Repair, RepairLog, RepairTarget
 from tracer_hooks.report import ReportAttempt
 from tracer_hooks.schema import AgentSpec, RunOutcome, Usage
 

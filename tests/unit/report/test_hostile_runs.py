@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tracer_hooks.repairs import PastTrial, Repair, RepairLog, RepairTarget
+from tracer_hooks.repair import PastTrial, Repair, RepairLog, RepairTarget
 from tracer_hooks.report import ReportAttempt, ReportRun, render_html
 from tracer_hooks.schema import (
     AgentSpec,

@@ -7,7 +7,7 @@ import io
 import pytest
 from rich.console import Console
 
-from tracer_hooks.repairs import RepairLog, RepairTarget
+from tracer_hooks.repair import RepairLog, RepairTarget
 from tracer_hooks.report import ReportAttempt, repair_line, repair_text
 from tracer_hooks.schema import DecisiveStep, RunOutcome, Usage
 

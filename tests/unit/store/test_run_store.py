@@ -10,7 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from tracer_hooks.errors import StoreError
-from tracer_hooks.repairs import RepairLog
+from tracer_hooks.repair import RepairLog
 from tracer_hooks.schema import Attribution, RunKind, RunOutcome, Step, ToolCall, Trajectory, Usage
 from tracer_hooks.store import RunStore, default_path
 

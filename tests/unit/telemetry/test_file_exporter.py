@@ -16,7 +16,7 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor, SimpleSpanProcess
 import tracer_hooks
 from tracer_hooks import _guard
 from tracer_hooks.datasets import load
-from tracer_hooks.feedback import RetryPolicy
+from tracer_hooks.repair import RetryPolicy
 from tracer_hooks.schema import Trajectory, Usage
 from tracer_hooks.telemetry import ChatReply, OTLPFileExporter, RequestedTool
 

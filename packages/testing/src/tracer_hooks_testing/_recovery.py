@@ -17,7 +17,7 @@ import pytest
 import tracer_hooks
 from tracer_hooks import RetryBoundary
 from tracer_hooks.frameworks import Capability
-from tracer_hooks.repairs import Failure, Repair, RepairLog, RepairTarget
+from tracer_hooks.repair import Failure, Repair, RepairLog, RepairTarget
 from tracer_hooks.schema import Attribution, Candidate, Trajectory
 from tracer_hooks.store import PromptArm, PromptStore, PromptTally, fingerprint
 from tracer_hooks.testing import Rule, ScriptedLLM, ToolCallReply, When
@@ -51,7 +51,7 @@ class _Fixed:
         )
 
     def propose(self, failure: Failure, step: int | None) -> Repair | None:
-        """See :class:`~tracer_hooks.repairs.RepairStrategy`."""
+        """See :class:`~tracer_hooks.repair.RepairStrategy`."""
         if step is None:
             return None
         told = {"target": self.target, "text": _HINT} if self.target is not RepairTarget.NOTHING else {}

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from tracer_hooks import schema
 from tracer_hooks._guard import warn_once
 from tracer_hooks.config import DEFAULT_STORE, store_path
 from tracer_hooks.diagnosis._protocol import Scorer, StepScores
@@ -445,7 +446,7 @@ def _proposer_of(options: JudgeOptions) -> Scorer | None:
     return found
 
 
-_REASONS = {NO_FAULT: _answers.NO_FAULT, ENVIRONMENT_FAULT: _answers.ENVIRONMENT_FAULT}
+_REASONS = {NO_FAULT: _answers.NO_FAULT, ENVIRONMENT_FAULT: schema.ENVIRONMENT_FAULT}
 
 
 def attribution_of(verdict: JudgeVerdict, case: JudgeCase, blank: Attribution) -> Attribution:

@@ -16,6 +16,7 @@ from tracer_hooks.diagnosis.ranking._detector import THRESHOLD, failure_probabil
 from tracer_hooks.diagnosis.ranking._signals import DECISIVE, MODERATE, Family, mode_in
 from tracer_hooks.diagnosis.ranking._view import View
 from tracer_hooks.schema import (
+    ENVIRONMENT_FAULT,
     AgentFault,
     Attribution,
     Candidate,
@@ -29,8 +30,6 @@ from tracer_hooks.telemetry import ABANDONED, CANCELLED, INTERRUPTED
 
 NO_FAULT = "no sign of failure"
 """Nothing speaks clearly enough for a fault; for runs that are not known to have failed."""
-ENVIRONMENT_FAULT = "environment fault"
-"""The run ended on something outside the team, such as a model endpoint that could not be reached."""
 INCOMPLETE = "trace too incomplete"
 """There is no step with anything in it to judge."""
 _STOPPED = (ABANDONED, CANCELLED, INTERRUPTED)
@@ -71,11 +70,6 @@ def refusal_in(view: View) -> Refusal | None:
 def refusal_of(trajectory: Trajectory) -> Refusal | None:
     """Why nobody should be named in this run, for attributors that do not read the rules themselves."""
     return refusal_in(View(trajectory))
-
-
-def blames_environment(found: Attribution | None) -> bool:
-    """Tell whether a diagnosis names nobody since the run ended on something outside the team."""
-    return found is not None and found.abstained and found.abstained_reason == ENVIRONMENT_FAULT
 
 
 def is_environment_fault(trajectory: Trajectory) -> bool:

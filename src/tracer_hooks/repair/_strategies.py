@@ -1,0 +1,329 @@
+"""Strategies of repair: what each tells whom, and which of them a user's ``repair=`` means."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from tracer_hooks._guard import warn_once
+from tracer_hooks.endpoint import Chat, ChatCompletion, ask
+from tracer_hooks.errors import ConfigError
+from tracer_hooks.repair._failure import (
+    Failure,
+    RepairStrategy,
+    attempt_failed,
+    error_mode_at,
+    for_prompt,
+    notes_on,
+    shortened,
+)
+from tracer_hooks.repair._lessons import RewrittenInstructions
+from tracer_hooks.repair._repair import PastTrial, Repair, RepairTarget
+from tracer_hooks.schema import Step, Usage
+
+SEARCH, PLAIN = "search", "plain"
+_STEP_CHARACTERS = 1_500
+_RUN_CHARACTERS = 12_000
+_MOST_SENTENCES = 2
+_LONGEST = 400
+_SENTENCE = re.compile(r".+?(?:[.!?…](?=\s|$)|$)")
+_ROLE = (
+    "You advise one member of a team of assistants. The team has failed at a task and tries again. You do not know the "
+    "right answer."
+)
+
+
+class FromScratch:
+    """Makes the whole run again and says nothing: what every other repair has to beat."""
+
+    name = "from_scratch"
+
+    def propose(self, failure: Failure, step: int | None) -> Repair | None:
+        """See :class:`~tracer_hooks.repair.RepairStrategy`; None at a step."""
+        if step is not None:
+            return None
+        return Repair(strategy=self.name, reason="the whole run is made again, nothing is said")
+
+
+class Resample:
+    """Asks the agent of the step the very same again; what came before it stays as it was."""
+
+    name = "resample"
+
+    def propose(self, failure: Failure, step: int | None) -> Repair | None:
+        """See :class:`~tracer_hooks.repair.RepairStrategy`; None without a step."""
+        agent = failure.agent_at(step) if step is not None else None
+        if step is None or agent is None:
+            return None
+        reason = f"{agent!r} is asked again at step {step}, all before it is kept"
+        return Repair(strategy=self.name, agent=agent, resume_from=step, reason=reason)
+
+
+class FeedbackInTask:
+    """Adds what the check said to the task. None where the check said nothing that may be told."""
+
+    name = "feedback_in_task"
+
+    def propose(self, failure: Failure, step: int | None) -> Repair | None:
+        """See :class:`~tracer_hooks.repair.RepairStrategy`."""
+        text = attempt_failed(failure.feedback)
+        if text is None or (step is not None and failure.agent_at(step) is None):
+            return None
+        return Repair(
+            strategy=self.name,
+            target=RepairTarget.TASK,
+            text=for_prompt(text),
+            resume_from=step,
+            reason="everybody who is shown the task is told why the earlier attempt failed",
+        )
+
+
+class FeedbackInMessage:
+    """Adds what the check said to the message that one agent is shown: the agent of the step, else the blamed one.
+
+    None where the check said nothing that may be told, or nobody is blamed.
+    """
+
+    name = "feedback_in_message"
+
+    def propose(self, failure: Failure, step: int | None) -> Repair | None:
+        """See :class:`~tracer_hooks.repair.RepairStrategy`."""
+        agent = failure.agent_at(step)
+        text = attempt_failed(failure.feedback)
+        if agent is None or text is None:
+            return None
+        return Repair(
+            strategy=self.name,
+            target=RepairTarget.MESSAGE,
+            agent=agent,
+            text=text,
+            resume_from=step,
+            reason=f"{agent!r} is told why the earlier attempt failed",
+        )
+
+
+class WrittenGuidance:
+    """Has a language model write one or two sentences for the agent of the step, else for the blamed one.
+
+    The model sees the run, the diagnosis, what may be told of the check's reason and what was tried before; the
+    expected answer is not among it. None where nobody is blamed, or the model writes nothing.
+
+    Args:
+        chat: Asks the model: its text alone, or with its usage. An exception of it is the caller's to handle.
+    """
+
+    name = "guidance"
+
+    def __init__(self, chat: Chat) -> None:
+        self._chat = chat
+
+    def propose(self, failure: Failure, step: int | None) -> Repair | None:
+        """See :class:`~tracer_hooks.repair.RepairStrategy`."""
+        agent = failure.agent_at(step)
+        if agent is None:
+            return None
+        written = written_guidance(self._chat, failure, agent, step)
+        if not written.text:
+            return None
+        return Repair(
+            strategy=self.name,
+            target=RepairTarget.MESSAGE,
+            agent=agent,
+            text=written.text,
+            resume_from=step,
+            usage=written.usage,
+            reason=f"{agent!r} is given guidance that a language model wrote",
+        )
+
+
+def written_guidance(chat: Chat, failure: Failure, agent: str, step: int | None) -> ChatCompletion:
+    """At most two sentences for the next message of ``agent``; an empty text where the model wrote none.
+
+    Args:
+        chat: Asks the model.
+        failure: The failed run, without the expected answer.
+        agent: Whom the guidance is for.
+        step: The step that the agent tries again; None where the run begins anew.
+    """
+    shown = "\n\n".join(_parts(failure, agent, step))
+    reply = ask(chat, [{"role": "system", "content": _ROLE}, {"role": "user", "content": shown}])
+    return ChatCompletion(_sentences(reply.text), reply.usage)
+
+
+def _parts(failure: Failure, agent: str, step: int | None) -> list[str]:
+    parts = [f"Task of the team:\n{failure.trajectory.task}"]
+    instructions = failure.instructions(agent)
+    if instructions:
+        parts.append(f"Instructions of {agent}:\n{instructions}")
+    parts.append(f"What was done:\n{shortened(steps_as_text(failure.trajectory.steps), _RUN_CHARACTERS)}")
+    if failure.feedback:
+        parts.append(f"Why it failed:\n{failure.feedback}")
+    mode = error_mode_at(failure, step)
+    if mode is not None:
+        parts.append(f"Suspected mistake: {mode.definition}")
+    parts += [f"Suspicious: {note}" for note in notes_on(failure, step)]
+    tried = [_tried(trial) for trial in failure.tried if trial.repair.text]
+    if tried:
+        parts.append("Told before, without success:\n" + "\n".join(tried))
+    where = "before it begins" if step is None else f"before it acts again at [{step}]"
+    parts.append(
+        f"Write one or two short sentences that {agent} is told {where}: what to do in another way. They must not "
+        "change the form of its reply, and must not say what the answer is. Write nothing but these sentences."
+    )
+    return parts
+
+
+def _tried(trial: PastTrial) -> str:
+    whom = trial.repair.agent or "everybody"
+    return f"to {whom}: {shortened(' '.join(trial.repair.text.split()), _LONGEST)}"
+
+
+def _sentences(text: str) -> str:
+    """The first two sentences, on one line, without quotation marks or a fence around them."""
+    plain = " ".join(line for line in text.split() if not line.startswith("```")).strip("\"'“”*` ")
+    kept = " ".join(match.group().strip() for match in list(_SENTENCE.finditer(plain))[:_MOST_SENTENCES])
+    return shortened(kept, _LONGEST)
+
+
+def steps_as_text(steps: Iterable[Step]) -> str:
+    """One line for each step: who acts, what is said, and what tools gave."""
+    return "\n".join(
+        f"[{step.index}] {step.agent}: {cut(step.content)}{tools_as_text(step)}".rstrip() for step in steps
+    )
+
+
+def tools_as_text(step: Step) -> str:
+    """The tool calls of a step; empty without any."""
+    calls = [f"{c.name}({json.dumps(c.arguments)}) -> {c.result or c.error or ''}" for c in step.tool_calls]
+    return "".join(f" [{cut(call)}]" for call in calls)
+
+
+def cut(text: str) -> str:
+    """``text`` without the end of a very long one."""
+    return text if len(text) <= _STEP_CHARACTERS else text[:_STEP_CHARACTERS] + " ..."
+
+
+_BY_NAME: dict[str, Callable[[], RepairStrategy]] = {
+    made.name: made for made in (FromScratch, Resample, FeedbackInTask, FeedbackInMessage, RewrittenInstructions)
+}
+_SEARCHED = (FromScratch.name, Resample.name, FeedbackInTask.name, FeedbackInMessage.name)
+"""What the search chooses from by default. Lessons in instructions have not been shown to be worth anything."""
+
+RepairChoice = str | RepairStrategy | Sequence[str | RepairStrategy]
+"""``"search"``, ``"plain"``, a strategy or its name; several to search among."""
+
+
+class Strategies(NamedTuple):
+    """The strategies that a call may use."""
+
+    all: tuple[RepairStrategy, ...]
+    """The strategies."""
+    is_fixed: bool
+    """Whether there is one, and no choice."""
+
+
+def strategies_of(choice: RepairChoice) -> Strategies:
+    """Return the strategies that ``choice`` means.
+
+    Raises:
+        ConfigError: It names no strategy, or is none.
+    """
+    if choice == SEARCH:
+        choice = _SEARCHED
+    elif choice == PLAIN:
+        choice = FromScratch.name
+    if isinstance(choice, Sequence) and not isinstance(choice, str):
+        if not choice:
+            raise ConfigError(f"repair is {choice!r}, expected one strategy or more")
+        return Strategies(tuple(_strategy(named) for named in choice), is_fixed=False)
+    return Strategies((_strategy(choice),), is_fixed=True)
+
+
+def _strategy(choice: str | RepairStrategy) -> RepairStrategy:
+    if isinstance(choice, str):
+        if choice == WrittenGuidance.name:
+            raise ConfigError(
+                "repair is 'guidance', expected WrittenGuidance(chat) with a function that asks your model"
+            )
+        if choice not in _BY_NAME:
+            known = ", ".join(repr(name) for name in (SEARCH, PLAIN, *_BY_NAME))
+            raise ConfigError(f"repair is {choice!r}, expected one of: {known}; or a RepairStrategy of your own")
+        return _BY_NAME[choice]()
+    if isinstance(choice, type):
+        raise ConfigError(f"repair is the class {choice.__name__!r}, expected an object of it: {choice.__name__}(...)")
+    if not isinstance(choice, RepairStrategy):
+        raise ConfigError(f"repair is {choice!r}, expected a name, or a RepairStrategy with a name and propose()")
+    return choice
+
+
+def proposal(strategy: RepairStrategy, failure: Failure, step: int | None) -> Repair | None:
+    """Return what a strategy proposes, signed with its name; None where that cannot be carried out.
+
+    What is added to the task or to a message goes through the team's model calls, and where none was recorded there is
+    no way in.
+
+    Raises:
+        TypeError: The strategy gave something else than a repair.
+        Exception: What the strategy raises.
+    """
+    repair: object = strategy.propose(failure, step)
+    if repair is None:
+        return None
+    if not isinstance(repair, Repair):
+        raise TypeError(f"the strategy {strategy.name!r} gave {type(repair).__name__!r}, expected a Repair or None")
+    if repair.target is RepairTarget.REPLY:
+        leave_out(strategy, "proposed what an agent says: such a run is not the team's own work")
+        return None
+    if repair.target in (RepairTarget.TASK, RepairTarget.MESSAGE) and not failure.steps:
+        return None
+    if repair.resume_from is not None and repair.resume_from not in failure.steps:
+        leave_out(strategy, "proposed to resume at a step that the run cannot be resumed at")
+        return None
+    return repair.model_copy(update={"strategy": strategy.name})
+
+
+def leave_out(strategy: RepairStrategy, why: str) -> None:
+    """Say once why a proposal of a strategy is not used."""
+    warn_once(
+        f"repair strategy {strategy.name} {why}",
+        "repair strategy %r %s. That proposal is left out; this is said once",
+        strategy.name,
+        why,
+    )
+
+
+class FixedRepair:
+    """Proposes the repairs of one strategy: from scratch where it has one for that, else at the blamed step.
+
+    Has the methods of :class:`RepairSearch`, and learns nothing but what was tried.
+
+    Args:
+        failure: The failed run.
+        strategy: The strategy.
+    """
+
+    def __init__(self, failure: Failure, strategy: RepairStrategy) -> None:
+        self.unused = Usage()
+        """Tokens of texts that were written and not used: none, since what is proposed is used."""
+        self._failure = failure
+        self._strategy = strategy
+
+    def choose(self, *, trials_left: int, by_cost: bool) -> Repair:
+        """The strategy's repair; a plain retry where it has none.
+
+        Raises:
+            Exception: What the strategy raises.
+        """
+        blamed = self._failure.step if self._failure.step in self._failure.steps else None
+        for step in dict.fromkeys((None, blamed)):
+            repair = proposal(self._strategy, self._failure, step)
+            if repair is not None:
+                return repair
+        return Repair(strategy=FromScratch.name, reason=f"{self._strategy.name!r} has nothing to propose here")
+
+    def learn(self, trial: PastTrial) -> None:
+        """Show the strategy what was tried."""
+        self._failure = replace(self._failure, tried=(*self._failure.tried, trial))
