@@ -18,12 +18,13 @@ Migration = Callable[[dict[str, Any]], dict[str, Any]]
 
 MIGRATIONS: dict[int, Migration] = {1: lambda data: {**data, "schema_version": 2}}
 """``MIGRATIONS[n]`` turns a record of version n into one of version n + 1. Version 2 added what has a default: findings
-of a diagnosis, operands of a value's origin."""
+and explanation of a diagnosis, operands of a value's origin."""
 
 
 def to_json(record: Record) -> str:
     """``record`` as one line of JSON."""
-    return record.model_dump_json(exclude_defaults=False)
+    absent = {"explanation"} if isinstance(record, Attribution) and record.explanation is None else None
+    return record.model_dump_json(exclude_defaults=False, exclude=absent)
 
 
 def from_json(line: str | bytes, kind: type[R]) -> R:
