@@ -143,8 +143,9 @@ def _is_borne_out(sentence: ExplainingSentence, words: Sequence[str], case: Judg
     for word in words:
         is_index = bool(of_steps) and word.isdecimal()
         is_written_name = "_" in word or (word[1:] != word[1:].lower() and not word.isupper())
-        is_telling = is_written_name or any(map(str.isdecimal, word))
-        if int(word) >= len(case.steps) if is_index else is_telling and word.casefold() not in told:
+        needs_source = is_written_name or any(map(str.isdecimal, word))
+        is_known = int(word) < len(case.steps) if is_index else not needs_source or word.casefold() in told
+        if not is_known:
             return False
         if word.casefold() in ("step", "steps"):
             of_steps = word.casefold()
