@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from enum import StrEnum
 from html import escape
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from pydantic import Field
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from tracer_hooks._text import counted
 from tracer_hooks.schema._trajectory import SCHEMA_VERSION, Json, Record, Text, Trajectory, Usage
@@ -413,6 +413,10 @@ class Attribution(Record):
     """Tokens that the attributor itself used; None when it uses no language model."""
     explanation: Explanation | None = None
     """The diagnosis in other words; None, and not in its JSON, unless it was asked for."""
+
+    @model_serializer(mode="wrap")
+    def _without_absent_explanation(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {name: value for name, value in dump(self).items() if name != "explanation" or value is not None}
 
     @property
     def certainty(self) -> Certainty | None:

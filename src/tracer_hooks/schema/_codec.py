@@ -23,8 +23,7 @@ and explanation of a diagnosis, operands of a value's origin."""
 
 def to_json(record: Record) -> str:
     """``record`` as one line of JSON."""
-    absent = {"explanation"} if isinstance(record, Attribution) and record.explanation is None else None
-    return record.model_dump_json(exclude_defaults=False, exclude=absent)
+    return record.model_dump_json(exclude_defaults=False)
 
 
 def from_json(line: str | bytes, kind: type[R]) -> R:
