@@ -65,6 +65,9 @@ def diagnose_command(
         Path | None,
         typer.Option(help="Runs of the team that passed, a file or folder, to compare with.", metavar="PATH"),
     ] = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Also have the judge's model say what each diagnosis means.")
+    ] = False,
     store: Store = None,
 ) -> None:
     """Say which agent, at which step, made each run in PATH... fail, or the stored run RUN.
@@ -74,10 +77,13 @@ def diagnose_command(
     """
     from rich.progress import Progress
 
+    from tracer_hooks.diagnosis import explainer
+
     if as_json and as_markdown:
         raise ConfigError("--json and --markdown exclude each other, expected one of them")
     stated = stated_by(failed=failed, outcome=outcome, reason=reason, expected=expected)
     attributor_of(attributor, passing)  # a wrong name or a missing extra ends the call before any work
+    explained = explainer(explain)
     attribute: Callable[..., Iterator[Attribution | str]] = _in_process
     if engine is Engine.RAY:
         attribute = partial(_on_ray, require("ray", extra="ray", feature="diagnosing on a Ray cluster"))
@@ -90,7 +96,7 @@ def diagnose_command(
     ) as progress:
         task = progress.add_task("diagnosing", total=None)
         while batch := list(itertools.islice(records, _BATCH)):
-            for result in _diagnosed(batch, stated, partial(attribute, attributor, passing, expected)):
+            for result in _diagnosed(batch, stated, partial(attribute, attributor, passing, expected), explained):
                 results.append(result)
                 progress.advance(task)
                 if as_markdown:
@@ -184,7 +190,10 @@ class Diagnosed:
             provenance=[{key: each[key] for key in _LINK} for each in data["provenance"]],
             evidence=[self._with_agent(each) for each in data["evidence"]],
         )
-        return {"source": self.source, **{key: data[key] for key in _ORDER}}
+        result = {"source": self.source, **{key: data[key] for key in _ORDER}}
+        if (words := self.attribution.explanation) is not None:
+            result["explanation"] = {**words.model_dump(mode="json", exclude={"usage"}), "tokens": words.usage.total}
+        return result
 
     def _with_agent(self, evidence: dict[str, Any]) -> dict[str, Any]:
         steps = self.trajectory.steps if self.trajectory is not None else ()
@@ -230,6 +239,7 @@ def _diagnosed(
     batch: Sequence[LoadedRecord],
     stated: OutcomeOverride,
     attribute: Callable[[Sequence[Trajectory]], Iterator[Attribution | str]],
+    explained: Callable[[Trajectory, Attribution], Attribution],
 ) -> Iterator[Diagnosed]:
     read = [
         stated.of(record.trajectory) if record.error is None and record.trajectory is not None else None
@@ -244,7 +254,7 @@ def _diagnosed(
         yield Diagnosed(
             source=record.source,
             trajectory=run.trajectory,
-            attribution=None if isinstance(answer, str) else answer,
+            attribution=None if isinstance(answer, str) else explained(run.trajectory, answer),
             error=answer if isinstance(answer, str) else None,
             outcome_source=run.source,
             note=run.note,

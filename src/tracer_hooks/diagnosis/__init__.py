@@ -7,6 +7,7 @@ from tracer_hooks._lazy import lazy_names
 if TYPE_CHECKING:
     from tracer_hooks.diagnosis._diagnose import diagnose_each as diagnose_each
     from tracer_hooks.diagnosis._diagnose import diagnose_trajectory as diagnose_trajectory
+    from tracer_hooks.diagnosis._diagnose import explainer as explainer
     from tracer_hooks.diagnosis._diagnose import fault_of_answer as fault_of_answer
     from tracer_hooks.diagnosis._diagnose import findings_of as findings_of
     from tracer_hooks.diagnosis._protocol import Attributor as Attributor
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from tracer_hooks.diagnosis.judge import JudgeAttributor as JudgeAttributor
     from tracer_hooks.diagnosis.judge import JudgeBudget as JudgeBudget
     from tracer_hooks.diagnosis.judge import JudgeOptions as JudgeOptions
+    from tracer_hooks.diagnosis.judge._explain import explain_diagnosis as explain_diagnosis
     from tracer_hooks.diagnosis.ranking._answers import is_environment_fault as is_environment_fault
     from tracer_hooks.diagnosis.ranking._attributor import StructuralAttributor as StructuralAttributor
     from tracer_hooks.diagnosis.ranking._ensemble import EnsembleAttributor as EnsembleAttributor

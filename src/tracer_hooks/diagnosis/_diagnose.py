@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import contextvars
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING
 
+from tracer_hooks._guard import logger
 from tracer_hooks.diagnosis._blame import with_findings
 from tracer_hooks.diagnosis._protocol import Attributor, Concurrent, TellsFindings
 from tracer_hooks.diagnosis._reading._run import RunReading
 from tracer_hooks.diagnosis._registry import AUTO, get_attributor
 from tracer_hooks.diagnosis.findings import find_in
-from tracer_hooks.errors import AttributionError
+from tracer_hooks.errors import AttributionError, TracerHooksError
 from tracer_hooks.schema import Attribution, Finding, Trajectory
+
+if TYPE_CHECKING:
+    from tracer_hooks.diagnosis.judge import JudgeOptions
 
 
 def diagnose_trajectory(
@@ -39,6 +44,32 @@ def diagnose_trajectory(
     if answer.findings or isinstance(chosen, TellsFindings):
         return answer
     return with_findings(answer, RunReading(trajectory, reference))
+
+
+def explainer(explain: bool | JudgeOptions) -> Callable[[Trajectory, Attribution], Attribution]:
+    """A function that adds an explanation to the diagnosis of a run; where there is none, one line is logged.
+
+    Args:
+        explain: The judge's settings, True for those of the environment; with False, diagnoses stay as they are.
+
+    Raises:
+        ConfigError: There is no model, or an option cannot be used; the message says what to set.
+    """
+    if explain is False:
+        return lambda _, attribution: attribution
+    from tracer_hooks.diagnosis.judge import JudgeAttributor  # only where it is asked for
+    from tracer_hooks.diagnosis.judge._explain import explain_diagnosis
+
+    judge = JudgeAttributor(None if explain is True else explain)
+
+    def explained(run: Trajectory, attribution: Attribution) -> Attribution:
+        try:
+            return attribution.model_copy(update={"explanation": explain_diagnosis(run, attribution, judge=judge)})
+        except TracerHooksError as error:
+            logger.warning("the diagnosis of run %r stays without explanation: %s", run.run_id, error)
+            return attribution
+
+    return explained
 
 
 def findings_of(trajectory: Trajectory, *, reference: str | None = None) -> tuple[Finding, ...]:

@@ -266,7 +266,7 @@ class Failure:
         secrets = Secrets.of(run)
         if attribution is not None:
             evidence = _without_answer(run, attribution.evidence, secrets)
-            attribution = attribution.model_copy(update={"evidence": evidence})
+            attribution = attribution.model_copy(update={"evidence": evidence, "explanation": None})
         return cls(
             trajectory=run.model_copy(update={"reference": None, "outcome_reason": None}),
             attribution=attribution,

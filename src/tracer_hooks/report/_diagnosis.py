@@ -117,7 +117,7 @@ def _lines(trajectory: Trajectory, attribution: Attribution) -> Iterator[Rendera
     yield _text((one_line(heading.text, 400), "bold red" if attribution.certainty == "clear" else "bold yellow"))
     yield _text((_run_line(trajectory), "dim"))
     for line in lines:
-        if line.role != "advice":
+        if line.role not in ("advice", "words"):
             indented = "  " if line.role in ("finding", "quote") else ""
             text = f"“{one_line(line.text, _LONGEST)}”" if line.role == "quote" else one_line(line.text, _LONGEST)
             yield _text((f"{indented}{'  ' if line.role == 'quote' else ''}{text}", _STYLES[line.role]))
@@ -128,6 +128,8 @@ def _lines(trajectory: Trajectory, attribution: Attribution) -> Iterator[Rendera
         yield _text((f"{mode}confidence {attribution.confidence:.0%}, by {_source(attribution)}", "dim"))
     else:
         yield _text((f"by {_source(attribution)}", "dim"))
+    if attribution.explanation is not None:
+        yield from (_text((one_line(line.text, 2 * _LONGEST), "")) for line in attribution.explanation.lines)
 
 
 def _run_line(trajectory: Trajectory) -> str:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import overload
+from typing import TYPE_CHECKING, overload
 
 from tracer_hooks._guard import logger
 from tracer_hooks.datasets import OutcomeOverride, load
-from tracer_hooks.diagnosis import Attributor, diagnose_trajectory, get_attributor
+from tracer_hooks.diagnosis import Attributor, diagnose_trajectory, explainer, get_attributor
 from tracer_hooks.errors import ConfigError, TrajectoryError
 from tracer_hooks.runtime._team_run import TeamRun
 from tracer_hooks.schema import Attribution, RunOutcome, Trajectory
+
+if TYPE_CHECKING:
+    from tracer_hooks.diagnosis import JudgeOptions
 
 
 @overload
@@ -24,6 +27,7 @@ def diagnose(
     reason: str | None = None,
     expected: str | None = None,
     reference: str | None = None,
+    explain: bool | JudgeOptions = False,
 ) -> Attribution: ...
 
 
@@ -36,6 +40,7 @@ def diagnose(
     reason: str | None = None,
     expected: str | None = None,
     reference: str | None = None,
+    explain: bool | JudgeOptions = False,
 ) -> list[Attribution]: ...
 
 
@@ -47,6 +52,7 @@ def diagnose(
     reason: str | None = None,
     expected: str | None = None,
     reference: str | None = None,
+    explain: bool | JudgeOptions = False,
 ) -> Attribution | list[Attribution]:
     """Tell which agent, at which step, made the run fail.
 
@@ -62,13 +68,15 @@ def diagnose(
             that differs from it makes the run a failed one, and one that agrees makes a run of unknown outcome a
             succeeded one. An answer that stands in a file is never shown to the attributor.
         reference: The former name of ``expected``; deprecated.
+        explain: Also have the judge's model say what each diagnosis means, in ``attribution.explanation``; True takes
+            its settings from the environment. Where that fails, one line is logged.
 
     Returns:
         One attribution; for a file or folder a list, one for each trajectory in it.
 
     Raises:
         TrajectoryError: A file cannot be read; all readable ones come with ``tracer-hooks diagnose``.
-        ConfigError: No attributor has this name, or what is said of the run contradicts itself.
+        ConfigError: No attributor has this name, no model explains, or what is said of the run contradicts itself.
         AttributionError: The attributor named an agent or a step that the run does not have.
     """
     if reference is not None:
@@ -77,10 +85,11 @@ def diagnose(
         warnings.warn("diagnose(reference=...) is now diagnose(expected=...)", DeprecationWarning, stacklevel=2)
         expected = reference
     stated = OutcomeOverride(outcome=_outcome(outcome), reason=reason, expected=expected)
-    chosen = get_attributor(attributor)
+    chosen, explained = get_attributor(attributor), explainer(explain)
 
     def one(trajectory: Trajectory) -> Attribution:
-        return diagnose_trajectory(stated.of(trajectory).trajectory, attributor=chosen, reference=expected)
+        run = stated.of(trajectory).trajectory
+        return explained(run, diagnose_trajectory(run, attributor=chosen, reference=expected))
 
     if isinstance(target, TeamRun):
         target = target.trajectory

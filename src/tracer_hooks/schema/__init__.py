@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from tracer_hooks.schema._attribution import ErrorMode as ErrorMode
     from tracer_hooks.schema._attribution import Evidence as Evidence
     from tracer_hooks.schema._attribution import EvidenceKind as EvidenceKind
+    from tracer_hooks.schema._attribution import Explanation as Explanation
     from tracer_hooks.schema._attribution import ExplanationLine as ExplanationLine
+    from tracer_hooks.schema._attribution import ExplanationQuote as ExplanationQuote
     from tracer_hooks.schema._attribution import Finding as Finding
     from tracer_hooks.schema._attribution import FindingKind as FindingKind
     from tracer_hooks.schema._attribution import FindingValues as FindingValues

@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterator
 from enum import StrEnum
 from html import escape
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from pydantic import Field
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
+from tracer_hooks._text import counted
 from tracer_hooks.schema._trajectory import SCHEMA_VERSION, Json, Record, Text, Trajectory, Usage
 
 
@@ -101,7 +102,7 @@ _LONGEST_QUOTE = 240
 class ExplanationLine(NamedTuple):
     """One line of an explanation."""
 
-    role: Literal["heading", "finding", "quote", "way", "start", "advice"]
+    role: Literal["heading", "finding", "quote", "way", "start", "advice", "words"]
     text: str
 
     @property
@@ -129,7 +130,7 @@ class ExplanationLine(NamedTuple):
 
 
 def explanation(attribution: Attribution) -> Iterator[ExplanationLine]:
-    """The lines that say a diagnosis, the same in every form: heading, up to three findings, the way, one advice."""
+    """The lines that say a diagnosis, the same in every form: heading, three findings, way, advice, other words."""
     heading = attribution.heading_finding
     is_blamed = attribution.certainty in ("clear", "likely")
     yield ExplanationLine("heading", attribution.headline)
@@ -151,6 +152,8 @@ def explanation(attribution: Attribution) -> Iterator[ExplanationLine]:
         yield ExplanationLine("start", f"Places to start: {places}.")
     if attribution.advice:
         yield ExplanationLine("advice", attribution.advice)
+    if attribution.explanation is not None:
+        yield from attribution.explanation.lines
 
 
 def _placed(step: int | None, agent: str | None, text: str) -> str:
@@ -335,6 +338,40 @@ class ValueLink(Record):
     """Which tool returned it, or what is wrong with it; no full stop. May be empty."""
 
 
+class ExplanationQuote(Record):
+    """A passage that bears an explanation out."""
+
+    step: int = Field(ge=0)
+    """The step that it stands in."""
+    text: Text
+    """The passage, word for word."""
+
+
+class Explanation(Record):
+    """What a diagnosis means, in the words of a language model."""
+
+    text: Text
+    """Sentences that name only steps and agents of the run."""
+    quotes: tuple[ExplanationQuote, ...] = ()
+    """Passages that bear them out."""
+    model: Text = ""
+    """Name of the model."""
+    usage: Usage = Usage()
+    """Tokens that it took; none for a reply that was kept from an earlier call."""
+    left_out: int = Field(default=0, ge=0)
+    """Sentences and quotations of the reply that the run does not bear out, or that were too many."""
+
+    @property
+    def lines(self) -> tuple[ExplanationLine, ...]:
+        """The lines that show it: whose words, the text, its quotations, and how much was left out."""
+        shown = [f"In other words ({self.model}, {counted(self.usage.total, 'token')}):", self.text]
+        shown += [f'Step {each.step}: "{_cut(each.text)}"' for each in self.quotes]
+        if self.left_out:
+            what = counted(self.left_out, "sentence or quotation", "sentences or quotations")
+            shown.append(f"Left out, since the run does not bear it out: {what}.")
+        return tuple(ExplanationLine("words", line) for line in shown)
+
+
 class Attribution(Record):
     """A diagnosis of one failed run."""
 
@@ -381,6 +418,12 @@ class Attribution(Record):
     """Seconds that the diagnosis took."""
     usage: Usage | None = None
     """Tokens that the attributor itself used; None when it uses no language model."""
+    explanation: Explanation | None = None
+    """The diagnosis in other words; None, and not in its JSON, unless it was asked for."""
+
+    @model_serializer(mode="wrap")
+    def _without_absent_explanation(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {name: value for name, value in dump(self).items() if name != "explanation" or value is not None}
 
     @property
     def certainty(self) -> Certainty | None:

@@ -151,6 +151,11 @@ def redacted_attribution(attribution: Attribution, policy: ContentPolicy) -> Att
         advice=policy.text,
         expected=policy.optional,
         got=policy.optional,
+        explanation=lambda found: (
+            None
+            if found is None or policy.blocks_all
+            else _redacted(found, text=policy.text, quotes=_each(text=policy.text))
+        ),
         **(dict.fromkeys(fields, lambda _: ()) if policy.blocks_all else fields),
     )
 

@@ -361,15 +361,23 @@ class JudgeAttributor:
         session = self._judged(trajectory, reference, candidates)
         return None if session.best is None else scores_of(session.best, session.case, session.meter.usage)
 
+    def session(
+        self, trajectory: Trajectory, reference: str | None, *, protocol: str, system: str = "system"
+    ) -> JudgeSession:
+        """A conversation about one run, which is told no more of it than the run store would hold."""
+        case = JudgeCase(
+            redacted_trajectory(trajectory, self._gate),
+            self._gate.optional(reference),
+            header_chars=header_chars(self._resources.model.context_tokens),
+        )
+        meter = Meter(self.options.budget)
+        return JudgeSession(resources=self._resources, case=case, protocol=protocol, meter=meter, system=system)
+
     def _judged(self, trajectory: Trajectory, reference: str | None, candidates: Sequence[Candidate]) -> JudgeSession:
         """The session about the run when it has ended: its best answer, or the problem."""
-        # The endpoint, the call log and the kept replies see no more than the run store would hold.
-        trajectory, reference = redacted_trajectory(trajectory, self._gate), self._gate.optional(reference)
-        room = header_chars(self._resources.model.context_tokens)
-        case = JudgeCase(trajectory, reference, header_chars=room)
+        session = self.session(trajectory, reference, protocol=self.options.protocol)
+        case, trajectory, reference = session.case, session.case.trajectory, self._gate.optional(reference)
         weights = self._checked(candidates, case)
-        meter = Meter(self.options.budget)
-        session = JudgeSession(resources=self._resources, case=case, protocol=self.options.protocol, meter=meter)
         if self._gate.blocks_all or not any(
             step.content.strip() or step.tool_calls or step.error or step.recipient for step in case.steps
         ):

@@ -324,6 +324,8 @@ class JudgeSession:
     case: JudgeCase
     protocol: str
     meter: Meter
+    system: str = "system"
+    """Name of the prompt that goes before every question."""
     best: JudgeVerdict | None = None
     """The best answer so far, for when the budget is spent; in the end the answer."""
     problem: str | None = None
@@ -358,7 +360,7 @@ class JudgeSession:
     def messages(self, prompt: str, values: Mapping[str, object]) -> tuple[ChatMessage, ...]:
         """The prompt, before the model has answered anything."""
         question = render(prompt, case=self.case, **values)
-        return ChatMessage("system", render("system", case=self.case)), ChatMessage("user", question)
+        return ChatMessage("system", render(self.system, case=self.case)), ChatMessage("user", question)
 
     def ask(self, question: Question[R, T]) -> T:
         """The answer to ``question``.
