@@ -324,78 +324,10 @@ def _nobody_before(claim: Claim) -> str:
     )
 
 
-def _rests_on(claim: Claim) -> str:
-    calculation = claim.text("value")
-    value = evaluate(calculation)
-    later = [claim.run.final_text(), *(step.content for step in claim.run.steps[claim.index :])]
-    return first_fault(
-        _speaker(claim),
-        unless(_written(calculation, claim.step.content), f"{calculation!r} is not written in the step"),
-        unless(value is not None, f"{calculation!r} is no calculation"),
-        unless(value is not None and any(_has_about(value, text) for text in later), "its result is not said"),
-    )
-
-
-def _has_about(value: Fraction, text: str) -> bool:
-    """Whether a text has a number, rounded or in per cent perhaps, without its sign."""
-    said = numbers(text.replace("−", "-"))
-    return any(_is_rounded(abs(value) * scale, abs(one)) for one in said for scale in (1, 100))
-
-
-def _is_rounded(exact: Fraction, said: Fraction) -> bool:
-    places = next((one for one in range(6) if (said * 10**one).denominator == 1), 6)
-    return abs(exact - said) <= Fraction(1, 2 * 10**places) and (places > 0 or exact == said or exact > 20)
-
-
 def _written(calculation: str, text: str) -> bool:
     """Whether the numbers of a calculation all stand in a text."""
     parts = re.findall(r"\d+(?:[.,]\d+)*", calculation)
     return all(re.search(rf"(?<!\d){re.escape(part)}(?!\d)", text) for part in parts)
-
-
-def _comes_from_call(claim: Claim) -> str:
-    value = claim.text("value")
-    return first_fault(
-        _speaker(claim),
-        unless(same_value(value, claim.run.final_text()), f"{value!r} is not in the answer"),
-        unless(any(call.name == claim.text("tool") for call in claim.step.tool_calls), "no such call in the step"),
-        unless(same_value(value, results(claim.step)), f"{value!r} is not in what the call returned"),
-    )
-
-
-def _works_out(claim: Claim) -> str:
-    value = claim.text("value")
-    return first_fault(
-        _speaker(claim),
-        unless(same_value(value, own(claim.step)), f"{value!r} does not stand in the step"),
-        unless(_comes_to(claim, numbers(value)), f"it writes no calculation that comes to {value!r}"),
-    )
-
-
-def _comes_to(claim: Claim, values: set[Fraction]) -> bool:
-    """Whether the step works one of the values out: a written calculation, or a sentence of one with its new result."""
-    text = own(claim.step)
-    for line in text.splitlines():
-        stated = re.findall(r"\d[^=\n]{0,40}[-+*/×÷−(][^=\n]{0,40}\d[^=\n]{0,20}=\D{0,12}(\d[\d,]*(?:\.\d+)?)", line)
-        stated += re.findall(r"=\D{0,8}(\d[\d,]*(?:\.\d+)?)", line) if "\\frac" in line else []
-        if any(_has_about(one, line) and _has_value(one, values) for one in map(_fraction, stated)):
-            return True
-        for part in re.split(r"=|\\Rightarrow|:|\bis\b|\\\(|\\\)", line):
-            if re.search(r"\d[^\d\n]{0,20}[-+*/×÷−(][^\d\n]{0,20}\d", part) and evaluate(part) in values:
-                return True
-    for sentence in re.split(r"\n|(?<=[.!?])\s", claim.step.content):
-        fresh = [one for one in numbers(sentence) & values if not claim.run.said_before(str(one), claim.index)]
-        if fresh and _WORKS.search(sentence) is not None:
-            return True
-    return False
-
-
-def _fraction(text: str) -> Fraction:
-    return Fraction(text.replace(",", ""))
-
-
-def _has_value(value: Fraction, values: set[Fraction]) -> bool:
-    return any(_is_rounded(value * scale, one) for one in values for scale in (1, 100))
 
 
 def _date_texts(text: str) -> list[str]:
@@ -494,11 +426,6 @@ VALUES: tuple[Template, ...] = (
         "{agent!} asks {tool!} for {a~} {one!} and {b~} {two!}, but the task goes from {second!} to {first!}.",
         _exchanged,
     ),
-    template("{agent!} is the first to say {value!}; nothing before it in the run gives this value.", _nobody_before),
-    template("The answer rests on {value!}, which {agent!} works out here.", _rests_on),
-    template("{value!} of the answer comes from what {agent!} asked {tool!} for.", _comes_from_call),
-    template("{agent!} works {value!} out here.", _works_out),
-    template("{agent!} is the first to say {value!}.", _nobody_before),
 )
 """What is said of values; the general form of a calculation is last of all, since it fits nearly anything."""
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tracer_hooks import endpoint as module
-from tracer_hooks import repairs
+from tracer_hooks import repairs  # type: ignore[attr-defined]
 from tracer_hooks.endpoint import ChatCompletion, ChatMessage, ChatRequest, Endpoint, EndpointClient, ask, endpoint_chat
 from tracer_hooks.errors import EndpointError, MissingExtraError, TracerHooksError
 from tracer_hooks.schema import Usage
@@ -132,4 +132,4 @@ def test_the_former_places_still_have_their_names() -> None:
     with pytest.warns(DeprecationWarning, match=r"tracer_hooks\.endpoint\.ask"):
         assert repairs.ask is ask
     with pytest.warns(DeprecationWarning, match=r"tracer_hooks\.endpoint\.ChatCompletion"):
-        assert repairs.Written("x", Usage()).text == "x"  # type: ignore[attr-defined]
+        assert repairs.Written("x", Usage()).text == "x"
