@@ -98,16 +98,16 @@ def _not_asked_for(run: RunReading) -> Iterator[Finding]:
         if not least <= len(known) >= len(missing) > 0 or failure_text(asked[-1][1]) is not None:
             continue
         step, call, name = asked[-1]
-        lead = _requester(run, step, name)
-        who = run.steps[step].agent if lead is None else run.steps[lead].agent
-        what = f"called {call.name!r}" if lead is None else f"had {call.name!r} called"
+        who = _requester(run, step, name)
+        what = f"called {call.name!r}" if who == run.steps[step].agent else f"had {call.name!r} called"
+        goes_on = run.next_act(step, agent=who)  # what is missing is missing where its agent goes on without it
         yield finding(
             run,
             _KIND,
             f"{who!r} {what} for {name!r} and never for {' or '.join(map(repr, missing))}; {said} them together",
-            step=step if lead is None else lead,
+            step=step if goes_on is None else goes_on,
             detail=NOT_ASKED_FOR,
-            quote=run.locate(step, name, "arguments") if lead is None else run.first_words(lead),
+            quote=run.locate(step, name, "arguments") if goes_on is None else run.first_words(goes_on),
             claimed=name,
             right=missing[0],
             subject=call.name,
@@ -116,12 +116,10 @@ def _not_asked_for(run: RunReading) -> Iterator[Finding]:
         return
 
 
-def _requester(run: RunReading, step: int, name: str) -> int | None:
-    """The next step of the agent who asked for a call by name in the step before it, when that is another one."""
-    lead = run.steps[step - 1].agent if step else run.steps[step].agent
-    if lead == run.steps[step].agent or run.locate(step - 1, name, "content") is None:
-        return None
-    return run.next_act(step, agent=lead)
+def _requester(run: RunReading, step: int, name: str) -> str:
+    """Who wanted a call: the agent of the step before that names what it is for, else its caller."""
+    is_asked = step > 0 and run.locate(step - 1, name, "content") is not None
+    return run.steps[step - 1].agent if is_asked else run.steps[step].agent
 
 
 def _is_for(arguments: object, name: str) -> bool:

@@ -67,7 +67,7 @@ TOLD = {
         (
             KIND.DROPPED_ITEM,
             "not_asked_for",
-            0,
+            1,
             "desk",
             "'desk' called 'free' for 'Maya' and never for 'Tomas'; the task names them together.",
         ),
