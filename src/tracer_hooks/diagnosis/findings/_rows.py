@@ -38,7 +38,9 @@ _SUBJECT = re.compile(r"\W*([A-Z][\w&-]+(?: [A-Z][\w&-]+)?)\s+(\w+)")
 
 
 _ADDS = re.compile(r"\b(?:add|adds|sum|total|altogether|in all)\b")
-_TOTAL = re.compile(r"\btotal\b[^.\n]{0,120}?(\d[\d,]*(?:\.\d+)?)(?![\d%-])(?!\s*[*+/=])", re.IGNORECASE)
+_TOTAL = re.compile(
+    r"\btotal\b[^.\n]{0,120}?(?<![\w-])(\d+(?:,\d{3})*(?:\.\d+)?)(?![\w%-]|,\d)(?!\s*[*+/=])", re.IGNORECASE
+)
 _REDUCED = re.compile(r"%|\b(?:per ?cent|discount|voucher|coupon|tax|vat|rebate|reduc\w+)\b", re.IGNORECASE)
 _COUNT = re.compile(r"quantity|qty|count|units?$|pieces|amount$", re.IGNORECASE)
 _PRICE = re.compile(r"price|cost|rate|eur|usd", re.IGNORECASE)

@@ -131,7 +131,7 @@ TOLD = {
                 {},
                 '{"id": "A-1", "lines": [{"item": "mat", "qty": 3, "price": 20.5}], "shipping": 4.0}',
             ),
-            say("clerk", "The total is 24.50 EUR."),
+            say("clerk", "The total for order A-1, shipping included, is 24.50 EUR."),
             say("desk", "You pay 24.50 EUR."),
         ),
         (
