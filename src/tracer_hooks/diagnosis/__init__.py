@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from tracer_hooks._lazy import lazy_names
 
 if TYPE_CHECKING:
+    from tracer_hooks.diagnosis._diagnose import completed as completed
     from tracer_hooks.diagnosis._diagnose import diagnose_each as diagnose_each
     from tracer_hooks.diagnosis._diagnose import diagnose_trajectory as diagnose_trajectory
     from tracer_hooks.diagnosis._diagnose import explainer as explainer

@@ -41,7 +41,14 @@ def diagnose_trajectory(
     fault = fault_of_answer(answer, trajectory)
     if fault is not None or not isinstance(answer, Attribution):
         raise AttributionError(f"attributor {chosen.name!r} {fault}")
-    if answer.findings or isinstance(chosen, TellsFindings):
+    return completed(answer, chosen, trajectory, reference)
+
+
+def completed(
+    answer: Attribution, attributor: Attributor, trajectory: Trajectory, reference: str | None = None
+) -> Attribution:
+    """An answer with what was found in the run, which most attributors do not look for themselves."""
+    if answer.findings or isinstance(attributor, TellsFindings):
         return answer
     return with_findings(answer, RunReading(trajectory, reference))
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from tracer_hooks._guard import guard, logger, warn_once
-from tracer_hooks.diagnosis import Attributor, fault_of_answer
+from tracer_hooks.diagnosis import Attributor, completed, fault_of_answer
 from tracer_hooks.frameworks import Adapter, Interventions, RunHost, RunResult, TeamCall
 from tracer_hooks.frameworks.plain import PlainTeam
 from tracer_hooks.repair import RetryBudget
@@ -56,7 +56,8 @@ def checked_diagnosis(
     answer: object = attributor.attribute(trajectory, reference=reference)
     fault = fault_of_answer(answer, trajectory)
     if fault is None:
-        return answer  # type: ignore[return-value]  # an Attribution, as the function has just seen
+        # An Attribution, as the function has just seen.
+        return completed(answer, attributor, trajectory, reference)  # type: ignore[arg-type]
     name = getattr(attributor, "name", type(attributor).__name__)
     warn_once(f"{name}: {fault}", "tracer-hooks leaves out a diagnosis: the attributor %r %s", name, fault)
     return None
