@@ -24,15 +24,16 @@ _MONTH = r"(?P<month>[JFMASONDjfmasond][A-Za-zä]{2,8})\b\.?"
 _DAY = r"(?P<day>\d{1,2})"
 _GAP = r"[\s\u00a0]{1,2}"
 _YEAR = rf"(?:,?{_GAP}(?P<year>\d{{4}})(?!\w|[.,]\d))?"
+# A search for a digit skips prose quickly: what must not stand before a pattern is looked at behind its first digit.
 _YEAR_FIRST = lazy(
-    r"(?<![\w.,/-])(?P<year>\d{4})(?P<sign>[-/.])(?P<month>\d{1,2})(?P=sign)(?P<day>\d{1,2})(?![\d/-]|\.\d)"
+    r"(?P<year>\d(?<![\w.,/-]\d)\d{3})(?P<sign>[-/.])(?P<month>\d{1,2})(?P=sign)(?P<day>\d{1,2})(?![\d/-]|\.\d)"
 )
 _YEAR_LAST = lazy(
-    r"(?<![\w.,/-])(?P<first>\d{1,2})(?P<sign>[-/.])(?P<second>\d{1,2})(?P=sign)(?P<year>\d{4}|\d{2})(?![\w/-]|\.\d)"
+    r"(?P<first>\d(?<![\w.,/-]\d)\d?)(?P<sign>[-/.])(?P<second>\d{1,2})(?P=sign)(?P<year>\d{4}|\d{2})(?![\w/-]|\.\d)"
 )
-_COMPACT = lazy(r"(?<![\w.,/-])(?P<year>(?:19|20)\d{2})(?P<month>\d{2})(?P<day>\d{2})(?![\w/-]|[.,]\d)")
+_COMPACT = lazy(r"(?P<year>(?:19|20)(?<![\w.,/-]\d\d)\d{2})(?P<month>\d{2})(?P<day>\d{2})(?![\w/-]|[.,]\d)")
 _DAY_MONTH = lazy(
-    rf"(?<![\w.,/-]){_DAY}(?:st|nd|rd|th|\.)?(?:{_GAP}(?:day{_GAP})?of)?(?:{_GAP}|-){_MONTH}(?:-"
+    rf"(?P<day>\d(?<![\w.,/-]\d)\d?)(?:st|nd|rd|th|\.)?(?:{_GAP}(?:day{_GAP})?of)?(?:{_GAP}|-){_MONTH}(?:-"
     rf"(?P<year2>\d{{4}})|{_YEAR})",
 )
 _MONTH_DAY = lazy(rf"{_MONTH}{_GAP}(?:the{_GAP})?{_DAY}(?:st|nd|rd|th)?(?![\w%]|[.,:]\d){_YEAR}")
@@ -179,10 +180,10 @@ def _checked(
 
 
 _TIME = lazy(
-    r"(?<![\w.,:/-])(?P<hour>\d{1,2})(?:[:.](?P<minute>\d{2})(?::(?P<second>\d{2})(?:\.\d{1,9})?)?)?"
+    r"(?P<hour>\d(?<![\w.,:/-]\d)\d?)(?:[:.](?P<minute>\d{2})(?::(?P<second>\d{2})(?:\.\d{1,9})?)?)?"
     r"(?:[ \u00a0\u202f]?(?P<half>[ap]\.?m\b\.?|[AP]\.?M\b\.?)|(?P<clock>[ \u00a0](?:Uhr|o['’]clock)\b))?(?!\w|:\d)"
 )
-_ISO = lazy(r"(?<=\d[T ])(?P<hour>\d{2}):(?P<minute>\d{2})(?::(?P<second>\d{2})(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?")
+_ISO = lazy(r"(?P<hour>\d{2})(?<=\d[T ]\d\d):(?P<minute>\d{2})(?::(?P<second>\d{2})(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?")
 _NAMED_HOURS = {"noon": 12, "midnight": 0}
 _NAMED_TIME = lazy(r"(?:[Nn]oon|[Mm]idnight)\b")
 

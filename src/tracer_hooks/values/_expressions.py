@@ -29,7 +29,7 @@ _COMMAND = re.compile(r"\\(?:[A-Za-z]{2,14}(?![A-Za-z])|[%$,;! ()\[\]\\])")
 _TEXT = re.compile(r"\\(?:text|mathrm|textbf|mathbf|boxed|operatorname|bar|overline|underline)\s?\{([^{}]{0,60})\}")
 _FRAME = re.compile(r"\\(?:begin|end)\{[a-z*]{1,12}\}|&(?==)")
 _FRACTION = re.compile(r"\\[dt]?frac\s?\{")
-_MARKS = re.compile(r"(?<!\d)(?<!\d )\*\*|\*\*(?! ?\d)|__|`|\$\$")
+_MARKS = re.compile(r"\*\*(?:(?<!\d\*\*)(?<!\d \*\*)|(?! ?\d))|__|`|\$\$")
 _EMPHASIS = re.compile(r"(?<![\w*)])\*(?P<inner>[^\s*][^*\n]{0,80}?)(?<!\s)\*(?![\w*(])")
 _MOST = 2_000
 

@@ -101,7 +101,7 @@ def _alternatives(words: Iterable[str]) -> str:
 
 
 _NUMBER_WORD = _alternatives([*_SMALL, "hundred", *_LARGE])
-_WORD_ROW = lazy(rf"(?:{_NUMBER_WORD})(?:(?:[ -]|[ ]and[ ])(?:{_NUMBER_WORD}))*\b")
+_WORD_ROW = lazy(rf"\b(?:{_NUMBER_WORD})(?:(?:[ -]|[ ]and[ ])(?:{_NUMBER_WORD}))*\b")
 _ONE_WORD = lazy(r"[A-Za-z]+")
 
 
@@ -116,8 +116,6 @@ class WordNumber(NamedTuple):
 def word_numbers_in(text: str) -> Iterator[WordNumber]:
     """Every number that ``text`` has in words; "hundred", "thousand" and "million" need one before them."""
     for row in _WORD_ROW.finditer(text):
-        if row.start() and (text[row.start() - 1].isalnum() or text[row.start() - 1] == "_"):
-            continue
         yield from _numbers_of(row.group(), row.start())
 
 

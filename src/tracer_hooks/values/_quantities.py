@@ -53,14 +53,18 @@ def _places_without_amounts(text: str) -> bytearray:
 
 _VULGAR = "½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞"
 _RATIOS = "1/2 1/3 2/3 1/4 3/4 1/5 2/5 3/5 4/5 1/6 5/6 1/8 3/8 5/8 7/8"
+_VULGAR_LETTERS = frozenset(_VULGAR)
 _VULGAR_VALUES = dict(zip(_VULGAR, map(Fraction, _RATIOS.split()), strict=True))
 _ROW = r"\d+(?:[.,'’]\d+|[ \u00a0\u2009\u202f]\d{3}(?!\d))*"
-_NUMBER = lazy(
-    r"\\[dt]?frac\{(?P<over>\d{1,12})\}\{(?P<under>\d{1,12})\}"
-    rf"|(?P<row>{_ROW})(?:[ ]?(?P<part>[{_VULGAR}])"
+_DIGITS = (
+    rf"(?P<row>{_ROW})(?:[ ]?(?P<part>[{_VULGAR}])"
     r"|(?P<gap>[ ](?=\d{1,3}/))?(?P<fraction>\d{0,6}/\d{1,6}(?![\d/]|[.,]\d)))?"
-    rf"|(?P<vulgar>[{_VULGAR}])"
 )
+_NUMBER = lazy(_DIGITS)
+_SIGNED_FRACTION = lazy(
+    rf"\\[dt]?frac\{{(?P<over>\d{{1,12}})\}}\{{(?P<under>\d{{1,12}})\}}|{_DIGITS}|(?P<vulgar>[{_VULGAR}])"
+)
+"""The same, and fractions in LaTeX or of one letter, which few texts have."""
 _DUST = Fraction(1, 10**9)
 
 
@@ -145,7 +149,8 @@ def _has_end(value: Fraction) -> bool:
 
 
 def _in_digits(text: str) -> Iterator[Quantity]:
-    rows = [match for match in _NUMBER.finditer(text)]
+    has_signs = "frac{" in text or not (text.isascii() or _VULGAR_LETTERS.isdisjoint(text))
+    rows = list((_SIGNED_FRACTION if has_signs else _NUMBER).finditer(text))
     if not rows:
         return
     style = style_of(row for match in rows if (row := match["row"]) and not row.isdigit())
@@ -181,9 +186,9 @@ def _read(match: re.Match[str], text: str, style: str | None, nowhere: bytearray
 def _core(match: re.Match[str], style: str | None) -> Quantity | None:
     """The number without what stands around it."""
     start, end = match.span()
-    if match["over"]:
+    if match.lastgroup == "under":
         return _ratio(int(match["over"]), int(match["under"]), start, end)
-    if match["vulgar"]:
+    if match.lastgroup == "vulgar":
         return Quantity(_VULGAR_VALUES[match["vulgar"]], None, "", start, end, is_fraction=True)
     row = match["row"]
     is_money = style is None and is_one_group(row) and _is_money(match.string, start, end)

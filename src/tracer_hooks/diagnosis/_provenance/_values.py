@@ -31,7 +31,7 @@ _CODE = re.compile(
 )
 _MIXED = re.compile(r"[^\W\d_][-_@]{0,60}\d|\d[-_@]{0,60}[^\W\d_]")
 """A letter and a digit with no more than joints between them, as every such token has."""
-_ID = re.compile(r"(?<![\w.,/-])\d{3,}(?:-\d+)+(?![\w-])|(?<![\w.,/-])\d{7,}(?![\w-]|[.,]\d)")
+_ID = re.compile(r"\d(?<![\w.,/-]\d)(?:\d{2,}(?:-\d+)+(?![\w-])|\d{6,}(?![\w-]|[.,]\d))")
 _NO_CODE = re.compile(
     r"\d{1,3}(?:st|nd|rd|th)|\d{1,2}[ap]m|\d+(?:\.\d+)?[A-Za-z]{1,3}|\d+-(?:hour|day|week|month|year|minute"
     r"|person|page)s?",

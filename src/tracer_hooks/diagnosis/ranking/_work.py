@@ -11,7 +11,7 @@ import numpy as np
 
 from tracer_hooks._lazy import cached_property
 from tracer_hooks.diagnosis._reading._errors import limit_reached
-from tracer_hooks.diagnosis.ranking._language import ENDS
+from tracer_hooks.diagnosis.ranking._language import ENDS, Quick
 from tracer_hooks.diagnosis.ranking._view import (
     BESIDE,
     SAME,
@@ -163,6 +163,9 @@ _LIMIT = re.compile(
     re.IGNORECASE,
 )
 STALLED = re.compile(r"\bstalled|replanning|re-?plan\b|\bnew plan\b|stuck in a loop|going in circles", re.IGNORECASE)
+_LOOP = Quick(LOOP, "is_in_loop")
+_NO_PROGRESS = Quick(NO_PROGRESS, "is_progress_being_made")
+_STALLED = Quick(STALLED, "stalled", "replan", "re-plan", "new plan", "stuck in a loop", "going in circles")
 _OBSERVATION = re.compile(
     r"screenshot|viewport|^Address:|search results?\b|exitcode:|code output|^Title:"
     r"|metadata was extracted|https?://\S+\s+\S",
@@ -209,13 +212,7 @@ class _Work:
     def verdict(self) -> Column:
         """1 where a planner finds that the work goes in a circle or nowhere."""
         view = self.view
-        heads = [step.content[:_HEAD] for step in view.steps]
-        return np.array(
-            [
-                float(agent in view.planners and any(p.search(head) for p in (LOOP, NO_PROGRESS, STALLED)))
-                for agent, head in zip(view.agents, heads, strict=True)
-            ]
-        )
+        return view.flags([step.agent in view.planners and _is_disappointed(step.content[:_HEAD]) for step in view.steps])
 
     @cached_property
     def verdict_on(self) -> Column:
@@ -228,6 +225,11 @@ class _Work:
             if following is not None:
                 out[index] = self.verdict[following]
         return out
+
+
+def _is_disappointed(text: str) -> bool:
+    lower = text.lower()
+    return any(pattern.is_in(lower) for pattern in (_LOOP, _NO_PROGRESS, _STALLED))
 
 
 def work(view: View) -> dict[str, Column]:
