@@ -183,7 +183,9 @@ _TIME = lazy(
     r"(?P<hour>\d(?<![\w.,:/-]\d)\d?)(?:[:.](?P<minute>\d{2})(?::(?P<second>\d{2})(?:\.\d{1,9})?)?)?"
     r"(?:[ \u00a0\u202f]?(?P<half>[ap]\.?m\b\.?|[AP]\.?M\b\.?)|(?P<clock>[ \u00a0](?:Uhr|o['’]clock)\b))?(?!\w|:\d)"
 )
-_ISO = lazy(r"(?P<hour>\d{2})(?<=\d[T ]\d\d):(?P<minute>\d{2})(?::(?P<second>\d{2})(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?")
+_ISO = lazy(
+    r"(?P<hour>\d{2})(?<=\d[T ]\d\d):(?P<minute>\d{2})(?::(?P<second>\d{2})(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?"
+)
 _NAMED_HOURS = {"noon": 12, "midnight": 0}
 _NAMED_TIME = lazy(r"(?:[Nn]oon|[Mm]idnight)\b")
 

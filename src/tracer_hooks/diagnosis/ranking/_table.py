@@ -286,24 +286,25 @@ def rules(view: View) -> dict[str, Column]:
     return {RULES_TOGETHER: together, **named}
 
 
-_GROUPS: tuple[Callable[[View], dict[str, Column]], ...] = (
-    position,
-    turns,
-    roles,
-    shape,
-    flow,
-    novelty,
-    failure,
-    code,
-    brief,
-    language,
-    claims,
-    repetition,
-    agreement,
-    work,
-    run,
-    rules,
-)
+_GROUPS: dict[str, Callable[[View], dict[str, Column]]] = {
+    "position": position,
+    "turns": turns,
+    "role": roles,
+    "shape": shape,
+    "flow": flow,
+    **dict.fromkeys(("novelty", "survival", "overlap"), novelty),
+    "failure": failure,
+    "code": code,
+    "brief": brief,
+    "language": language,
+    "claims": claims,
+    "repetition": repetition,
+    "agreement": agreement,
+    "work": work,
+    "run": run,
+    "rules": rules,
+}
+"""Readers of features, by the first word of their names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,6 +315,10 @@ class FeatureTable:
     """Name of each feature, ``"group: what it says"``; the same for every trajectory, in the same order."""
     values: NDArray[np.float64]
     """One row for each step, one column for each feature; finite."""
+
+    def column(self, name: str) -> Column:
+        """One feature of every step."""
+        return self.values[:, self.names.index(name)]
 
     def standardised(self) -> NDArray[np.float64]:
         """The values less their mean over the steps of this trajectory, over their spread; constant columns are 0.
@@ -338,10 +343,18 @@ def features_of(trajectory: Trajectory, *, reference: str | None = None) -> Feat
 def table_of(view: View) -> FeatureTable:
     """The features of a trajectory that has been made ready."""
     columns: dict[str, Column] = {}
-    for group in _GROUPS:
+    for group in dict.fromkeys(_GROUPS.values()):
         columns.update(view.columns(group))
-    values = np.stack(list(columns.values()), axis=1)
-    return FeatureTable(tuple(columns), np.nan_to_num(values, nan=0.0, posinf=0.0, neginf=0.0))
+    return FeatureTable(tuple(columns), _finite(np.stack(list(columns.values()), axis=1)))
+
+
+def feature_of(view: View, name: str) -> Column:
+    """One feature, without reading those of other groups."""
+    return _finite(view.columns(_GROUPS[group_of(name)])[name])
+
+
+def _finite(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.nan_to_num(values, nan=0.0, posinf=0.0, neginf=0.0)
 
 
 def group_of(name: str) -> str:

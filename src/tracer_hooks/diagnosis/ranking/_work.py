@@ -212,7 +212,9 @@ class _Work:
     def verdict(self) -> Column:
         """1 where a planner finds that the work goes in a circle or nowhere."""
         view = self.view
-        return view.flags([step.agent in view.planners and _is_disappointed(step.content[:_HEAD]) for step in view.steps])
+        return view.flags(
+            [step.agent in view.planners and _is_disappointed(step.content[:_HEAD]) for step in view.steps]
+        )
 
     @cached_property
     def verdict_on(self) -> Column:
