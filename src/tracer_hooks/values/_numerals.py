@@ -22,6 +22,8 @@ class Digits(NamedTuple):
 
     value: Fraction
     decimals: int
+    is_fraction: bool = False
+    """Written as numerator and denominator."""
 
 
 def style_of(rows: Iterable[str]) -> str | None:
@@ -176,7 +178,7 @@ _UNIT = lazy(
 )
 _CURRENCY_BEFORE = lazy(r"(?:(?<![A-Za-z])(?:US|C|A|R)?\$|[€£¥₹]|(?<![A-Za-z])[A-Z]{3}(?=[ \u00a0]?$))[ \u00a0]?$")
 _LAST_OF_CURRENCY = tuple(" \u00a0$€£¥₹ABCDEFGHIJKLMNOPQRSTUVWXYZ")
-_SIGN = lazy(r"[-−+]$")
+_SIGNS = ("-", "−", "+")
 _MINUS_WORD = lazy(r"\b(?:minus|negative)[ ]$", re.IGNORECASE)
 _ABOUT = "about around approximately approx approx. roughly nearly almost circa ca ca. some ungefähr etwa rund"
 _APPROXIMATIONS = frozenset(_ABOUT.split())
@@ -251,11 +253,10 @@ def currency_before(text: str, start: int, end: int, floor: int) -> Currency:
 def sign_before(text: str, start: int) -> UnitSign:
     """The sign before a number: a minus behind an operand, or with a space after it, is none but a subtraction."""
     before = text[max(0, start - _REACH) : start]
-    match = _SIGN.search(before)
-    if match:
-        if _is_operand(before[: match.start()]):
+    if before.endswith(_SIGNS):
+        if _is_operand(before[:-1]):
             return UnitSign(False, start)
-        return UnitSign(match.group() != "+", start - 1)
+        return UnitSign(before[-1] != "+", start - 1)
     word = _MINUS_WORD.search(before) if before.endswith(("s ", "e ", "S ", "E ")) else None
     if word is None or _is_subtracted_from(before[: word.start()].rstrip()):
         return UnitSign(False, start)
