@@ -213,7 +213,7 @@ def _read_times(text: str) -> list[TimeValue]:
     found += [time for match in near_digits(text, _ISO) if (time := _valid(match, int(match["hour"])))]
     found += [
         TimeValue(_NAMED_HOURS[match.group().casefold()], 0, 0, match.group(), match.start(), match.end())
-        for match in _NAMED_TIME.finditer(text)
+        for match in (_NAMED_TIME.finditer(text) if "oon" in text or "idnight" in text else ())
         if not text[max(0, match.start() - 1) : match.start()].isalpha()  # "afternoon"
     ]
     return list({time.start: time for time in sorted(found, key=lambda time: (time.start, time.end))}.values())

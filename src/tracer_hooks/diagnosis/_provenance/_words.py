@@ -82,7 +82,7 @@ _BULLET = re.compile(
 _ITEM = r"(?!(?:and|or|und|et)\b)(?:['\u2019(/:.\u2013-]*+[\w)]++)++"
 _ITEM_WORDS = rf"{_ITEM}(?: {_ITEM}){{0,5}}+"
 _SERIES = re.compile(
-    rf"(?P<first>{_ITEM_WORDS})(?P<rest>(?: ?, (?!and |or ){_ITEM_WORDS}){{1,12}})"
+    rf"(?<!\w)(?P<first>{_ITEM_WORDS})(?P<rest>(?: ?, (?!and |or ){_ITEM_WORDS}){{1,12}})"
     rf"(?: ?,? (?:and|or|&|und|et) (?P<last>{_ITEM_WORDS}))?"
 )
 _NOTE = re.compile(r"\([^)]*\)")

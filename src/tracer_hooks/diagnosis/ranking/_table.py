@@ -345,16 +345,13 @@ def table_of(view: View) -> FeatureTable:
     columns: dict[str, Column] = {}
     for group in dict.fromkeys(_GROUPS.values()):
         columns.update(view.columns(group))
-    return FeatureTable(tuple(columns), _finite(np.stack(list(columns.values()), axis=1)))
+    values = np.stack(list(columns.values()), axis=1)
+    return FeatureTable(tuple(columns), np.nan_to_num(values, nan=0.0, posinf=0.0, neginf=0.0))
 
 
 def feature_of(view: View, name: str) -> Column:
     """One feature, without reading those of other groups."""
-    return _finite(view.columns(_GROUPS[group_of(name)])[name])
-
-
-def _finite(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.nan_to_num(values, nan=0.0, posinf=0.0, neginf=0.0)
+    return view.columns(_GROUPS[group_of(name)])[name]
 
 
 def group_of(name: str) -> str:

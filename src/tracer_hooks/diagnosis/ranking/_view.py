@@ -26,7 +26,7 @@ logger = logging.getLogger("tracer_hooks")
 Column = NDArray[np.float64]
 """One number for each step of a trajectory."""
 _WORD = re.compile(r"[a-z][a-z0-9_]{2,}|\d+(?:\.\d+)?")
-_NAME = re.compile(r"\b[A-Z][a-z]{2,}(?:\s[A-Z][a-z]+)*")
+_NAME = re.compile(r"[A-Z](?<!\w[A-Z])[a-z]{2,}(?:\s[A-Z][a-z]+)*")
 _CODE = re.compile(r"```[^\n]*\n(.*?)(?:```|\Z)", re.DOTALL)
 _BOXED = re.compile(r"\\boxed\{([^{}]{1,80})\}")
 _STATED = re.compile(
