@@ -98,7 +98,7 @@ class DetectorReading:
         texts = [
             self.view.texts[index].said[-2_000:] for index in range(max(0, self.last_step - 1), self.last_step + 1)
         ]
-        return any(ENDS.search(text) or _CLOSES.search(text) for text in texts)
+        return any(ENDS.is_in(text.lower()) or _CLOSES.search(text) for text in texts)
 
     @cached_property
     def machine_words(self) -> list[tuple[int, bool]]:

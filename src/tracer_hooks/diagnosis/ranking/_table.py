@@ -13,20 +13,17 @@ from numpy.typing import NDArray
 from tracer_hooks.diagnosis._reading._errors import ERROR_MARKER
 from tracer_hooks.diagnosis.ranking._language import claims, failure, language
 from tracer_hooks.diagnosis.ranking._signals import NOTHING_SEEN, Family
-from tracer_hooks.diagnosis.ranking._view import BESIDE, Column, View, first_of, last_of, mentions
+from tracer_hooks.diagnosis.ranking._view import BESIDE, Column, View, first_of, last_of, quick
 from tracer_hooks.diagnosis.ranking._work import agreement, novelty, repetition, run, work
 from tracer_hooks.schema import StepKind, Trajectory
 
 _LIST = re.compile(r"^\s*(?:[-*\u2022]|\d{1,2}[.)])\s", re.MULTILINE)
-PLAN = re.compile(
+PLAN = quick(
     r"\b(?:plan|step \d|first,? (?:i|we)|to solve this|approach|outline|strategy|we (?:will|need to"
     r"|should)|next step)\b",
-    re.IGNORECASE,
+    "plan|step |first|to solve this|approach|outline|strategy|we |next step",
 )
-PLANS = ("plan", "step ", "first", "to solve this", "approach", "outline", "strategy", "we ", "next step")
-"""Every match of :data:`PLAN` has one of these, in lower case."""
-LEDGERS = ("ledger", "plan", "stall", "fact")
-LEDGER = re.compile(r"updated ledger|initial plan|new plan|stalled|replanning|facts? (?:to|we)", re.IGNORECASE)
+LEDGER = quick(r"updated ledger|initial plan|new plan|stalled|replanning|facts? (?:to|we)", "ledger|plan|stall|fact")
 _QUESTION = re.compile(r"\?\s*(?:$|\n)")
 
 
@@ -51,8 +48,8 @@ def shape(view: View) -> dict[str, Column]:
         "shape: only routes": view.flags(view.is_routing),
         "shape: hands the task on": view.flags([view.run.is_brief(i) for i in range(view.count)]),
         "shape: list items": np.log1p([float(len(_LIST.findall(text.prose))) for text in texts]),
-        "shape: plans": view.flags([_plans(text.prose[:3_000]) for text in texts]),
-        "shape: keeps a ledger": view.flags([_keeps_ledger(step.content[:300]) for step in steps]),
+        "shape: plans": view.flags([PLAN.is_in(text.lower[:3_000]) for text in texts]),
+        "shape: keeps a ledger": view.flags([LEDGER.is_in(step.content[:300].lower()) for step in steps]),
         "shape: asks a question": view.flags([_QUESTION.search(text.prose) is not None for text in texts]),
         "shape: share of numbers": np.array([len(t.numbers) / max(1, len(t.words)) for t in texts]),
     }
@@ -90,14 +87,6 @@ def flow(view: View) -> dict[str, Column]:
             [i + 1 < count and view.agents[i + 1] in view.planners for i in range(count)]
         ),
     }
-
-
-def _plans(text: str) -> bool:
-    return mentions(text.lower(), PLANS) and PLAN.search(text) is not None
-
-
-def _keeps_ledger(text: str) -> bool:
-    return mentions(text.lower(), LEDGERS) and LEDGER.search(text) is not None
 
 
 def _standard(values: Column) -> Column:
