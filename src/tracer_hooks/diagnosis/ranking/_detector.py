@@ -13,8 +13,8 @@ from tracer_hooks.diagnosis._reading._errors import limit_reached
 from tracer_hooks.diagnosis._reading._roles import Role, fold, is_person
 from tracer_hooks.diagnosis._reading._run import says_something
 from tracer_hooks.diagnosis._reading._text import number_set
-from tracer_hooks.diagnosis.ranking._language import ENDS, claims, failure, language
-from tracer_hooks.diagnosis.ranking._signals import DECISIVE, MODERATE, Family
+from tracer_hooks.diagnosis.ranking._language import ENDS, HEDGE, OBJECTS, SKIP, claims, failure, language
+from tracer_hooks.diagnosis.ranking._signals import DECISIVE, MODERATE, PLACEHOLDER_IN_CODE, Family
 from tracer_hooks.diagnosis.ranking._view import Column, View
 from tracer_hooks.diagnosis.ranking._work import agreement, repetition, work
 from tracer_hooks.schema import RunOutcome, StepKind
@@ -148,28 +148,8 @@ _REQUEST = re.compile(
     r"|\bplease (?!let me know|feel free|note)\w+",
     re.IGNORECASE,
 )
-_OBJECTS = re.compile(
-    r"\b(?:incorrect(?:ly)?|wrong|mistakes?|flaw(?:ed|s)?|inaccurate|misinterpret\w*|mislead\w*|contradict\w*|discrepanc\w+"
-    r"|disagree\w*|inconsistent|not (?:correct|accurate|consistent|align\w*)|does not (?:match|align|follow)"
-    r"|fail(?:s|ed)? to|(?:overlook|ignor)(?:s|ed|ing)|needs? (?:to be )?(?:correct|fix|revis)\w*)\b",
-    re.IGNORECASE,
-)
 _ASKS_FOR_IT = re.compile(
     r"\b(?:assum|suppos|simulat|hypothe|pretend|imagin|estimat|mock|dummy|placeholder)\w*", re.IGNORECASE
-)
-_PLACED = re.compile(
-    r"YOUR_[A-Z_]{3,}|your_?api_?key|path[_/]to[_/]\w|\bX{4,}\b"
-    r"|(?i:#.{0,40}\b(?:placeholder|replace (?:this )?with|dummy|mock|hypothetical|assum\w+)\b|<(?:insert|your)[ _-]\w)"
-)
-_HEDGES = re.compile(
-    r"\b(?:might|maybe|perhaps|possibly|probably|likely|appears? to|seems? to|i think|i believe|it is possible|not sure"
-    r"|unclear)\b",
-    re.IGNORECASE,
-)
-_SHORTCUTS = re.compile(
-    r"\b(?:no need to|not necessary|unnecessary|skip(?:ping|ped)?|without (?:verif|check|test)\w*|ignor(?:e|ed|ing)"
-    r"|regardless|irrelevant|for (?:the sake of )?simplicity|bypass\w*|gloss\w* over|disregard\w*)\b",
-    re.IGNORECASE,
 )
 _UNFINISHED = re.compile(
     r"\b(?:TODO|to be (?:done|completed|determined)|still (?:need|have|has|remain|missing|open|pending)"
@@ -290,7 +270,10 @@ def made_up(reading: DetectorReading) -> float:
         return 0.0
     assumed = reading.columns["language: assumes or simulates"]
     return _often(
-        sum(assumed[i] > 0 or _PLACED.search(reading.view.texts[i].said) is not None for i in reading.telling)
+        sum(
+            assumed[i] > 0 or PLACEHOLDER_IN_CODE.search(reading.view.texts[i].said) is not None
+            for i in reading.telling
+        )
     )
 
 
@@ -318,9 +301,8 @@ def _shown(reading: DetectorReading, index: int) -> bool:
 
 def hedged_end(reading: DetectorReading) -> float:
     """The last acts hedge."""
-    return min(
-        1.0, max((len(_HEDGES.findall(reading.view.texts[index].prose)) for index in reading.late[-2:]), default=0) / 4
-    )
+    hedges = HEDGE.times_in([reading.view.texts[index].lower for index in reading.late[-2:]])
+    return min(1.0, float(hedges.max(initial=0.0)) / 4)
 
 
 def answers_differ(reading: DetectorReading) -> float:
@@ -352,7 +334,7 @@ def answer_changes(reading: DetectorReading) -> float:
 def objection_open(reading: DetectorReading) -> float:
     """The last acts object to what another said, and no act after them puts it right."""
     last = next((index for index in reversed(reading.late[-2:]) if _objects(reading, index)), None)
-    return 0.0 if last is None else min(1.0, len(_OBJECTS.findall(reading.view.texts[last].prose)) / 2)
+    return 0.0 if last is None else min(1.0, float(OBJECTS.times_in([reading.view.texts[last].lower]).sum()) / 2)
 
 
 def objections(reading: DetectorReading) -> float:
@@ -361,7 +343,7 @@ def objections(reading: DetectorReading) -> float:
 
 
 def _objects(reading: DetectorReading, index: int) -> bool:
-    if _OBJECTS.search(reading.view.texts[index].prose) is None:
+    if not OBJECTS.is_in(reading.view.texts[index].lower):
         return False
     return any(
         before < index and reading.view.agents[before] != reading.view.agents[index] for before in reading.first_of_two
@@ -380,7 +362,7 @@ def no_progress(reading: DetectorReading) -> float:
 
 def shortcuts(reading: DetectorReading) -> float:
     """Acts that leave something out or go round it, over all acts."""
-    seen = sum(_SHORTCUTS.search(reading.view.texts[index].prose) is not None for index in reading.telling)
+    seen = sum(SKIP.is_in(reading.view.texts[index].lower) for index in reading.telling)
     return seen / (len(reading.telling) + 2)
 
 
