@@ -8,15 +8,11 @@ from typing import NamedTuple
 
 from tracer_hooks.diagnosis._reading._errors import failure_text
 from tracer_hooks.diagnosis._reading._run import RunReading
-from tracer_hooks.diagnosis._reading._text import canonical, find_value, number_set, numbers_in, parsed_json
+from tracer_hooks.diagnosis._reading._text import canonical, find_value, number_set, numbers_in
 from tracer_hooks.schema import StepKind
 
 _GENERIC = frozenset(
     ("ok", "okay", "success", "succeeded", "done", "true", "false", "none", "null", "yes", "no", "sent", "saved")
-)
-_LABELLED = re.compile(
-    r"\b(?P<key>[A-Za-z][A-Za-z_]{2,30})\s*(?:is|was|are|=|:|of|at)\s*(?:about |only |now )?[$€£]?"
-    r"(?P<number>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,12}(?:\.\d+)?)(?![\w]|[.,]\d)"
 )
 
 
@@ -70,10 +66,6 @@ def _difference(run: RunReading, call_step: int, reply: int, result: str) -> _Di
     passage = run.content(reply)
     if passage is None:
         return None
-    labelled = _labelled_difference(result, passage.prose)
-    if labelled is not None:
-        start, end, value, expected = labelled
-        return _Difference(value, expected, passage.quote_at(start, end), sure=True)
     result_numbers = number_set(result)
     if len(result_numbers) == 1 and len(result.strip()) <= 200:
         return _number_difference(run, call_step, reply, next(iter(result_numbers)))
@@ -108,27 +100,6 @@ def _number_difference(run: RunReading, call_step: int, reply: int, expected: st
 
 def _is_known(run: RunReading, step: int, number: str) -> bool:
     return number in run.task_numbers or run.said_by(step, number)
-
-
-def _labelled_difference(result: str, prose: str) -> tuple[int, int, str, str] | None:
-    """A number of a JSON result that the reply repeats under its key with another value; its place, and both values."""
-    text = result.strip()
-    if not text.startswith("{"):
-        return None
-    data = parsed_json(text)
-    if not isinstance(data, dict):
-        return None
-    fields = {
-        key.casefold(): value
-        for key, value in data.items()
-        if isinstance(value, (int, float)) and not isinstance(value, bool)
-    }
-    values = {canonical(str(value)) for value in fields.values()}
-    for match in _LABELLED.finditer(prose):
-        key, number = match.group("key").casefold(), canonical(match.group("number"))
-        if key in fields and number not in values and not _is_rounding(number, canonical(str(fields[key]))):
-            return match.start(), match.end(), match.group("number"), str(fields[key])
-    return None
 
 
 def _is_rounding(one: str, other: str) -> bool:
