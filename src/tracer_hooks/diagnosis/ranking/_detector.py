@@ -13,7 +13,7 @@ from tracer_hooks.diagnosis._reading._errors import limit_reached
 from tracer_hooks.diagnosis._reading._roles import Role, fold, is_person
 from tracer_hooks.diagnosis._reading._run import says_something
 from tracer_hooks.diagnosis._reading._text import number_set
-from tracer_hooks.diagnosis.ranking._language import ENDS, HEDGE, OBJECTS, SKIP, claims, failure, language
+from tracer_hooks.diagnosis.ranking._language import ENDS, HEDGE, OBJECTS, SKIP, assumption, claims, failure
 from tracer_hooks.diagnosis.ranking._signals import DECISIVE, MODERATE, PLACEHOLDER_IN_CODE, Family
 from tracer_hooks.diagnosis.ranking._view import Column, View
 from tracer_hooks.diagnosis.ranking._work import agreement, repetition, work
@@ -42,7 +42,7 @@ class DetectorReading:
     def columns(self) -> Mapping[str, Column]:
         """Features by name, one number for each step."""
         columns: dict[str, Column] = {}
-        for group in (failure, language, claims, repetition, agreement, work):
+        for group in (failure, assumption, claims, repetition, agreement, work):
             columns.update(self.view.columns(group))
         return columns
 

@@ -87,16 +87,8 @@ _MADE_UP = Quick(MADE_UP, MAKES_UP)
 
 def language(view: View) -> dict[str, Column]:
     """Words that give an agent away."""
-    prose = [text.prose for text in view.texts]
     lower = [text.lower for text in view.texts]
-    assumed = view.flags([_MADE_UP.is_in(text) for text in lower]) * _own(view)
-    placeholder = np.array([float(bool(PLACEHOLDER_IN_CODE.search(t.said))) for t in view.texts]) * _own(view)
-    memory = MEMORY.times_in(lower)
     return {
-        "language: assumes or simulates": assumed,
-        "language: first to assume or simulate": first_of((assumed + placeholder) > 0),
-        "language: placeholder in code": placeholder,
-        "language: from memory": memory,
         "language: hedges": np.log1p(HEDGE.times_in(lower)),
         "language: sounds certain": np.log1p(CERTAIN.times_in(lower)),
         "language: announces what it will do": np.log1p(INTENT.times_in(lower)),
@@ -109,7 +101,20 @@ def language(view: View) -> dict[str, Column]:
         "language: approves": np.minimum(2.0, APPROVES.times_in(lower)),
         "language: rejects": np.minimum(2.0, REJECTS.times_in(lower)),
         "language: speaks of checking": np.log1p(VERIFY.times_in(lower)),
-        "language: calculates": np.log1p(_counts(prose, EQUATION)),
+        "language: calculates": np.log1p(_counts([text.prose for text in view.texts], EQUATION)),
+    }
+
+
+def assumption(view: View) -> dict[str, Column]:
+    """Words of one who assumes, or answers from memory: the part of the language that the prior hears."""
+    lower = [text.lower for text in view.texts]
+    assumed = view.flags([_MADE_UP.is_in(text) for text in lower]) * _own(view)
+    placeholder = np.array([float(bool(PLACEHOLDER_IN_CODE.search(t.said))) for t in view.texts]) * _own(view)
+    return {
+        "language: assumes or simulates": assumed,
+        "language: first to assume or simulate": first_of((assumed + placeholder) > 0),
+        "language: placeholder in code": placeholder,
+        "language: from memory": MEMORY.times_in(lower),
     }
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tracer_hooks.diagnosis._reading._errors import ERROR_MARKER
-from tracer_hooks.diagnosis.ranking._language import claims, failure, language
+from tracer_hooks.diagnosis.ranking._language import assumption, claims, failure, language
 from tracer_hooks.diagnosis.ranking._signals import NOTHING_SEEN, Family
 from tracer_hooks.diagnosis.ranking._view import BESIDE, Column, View, first_of, last_of, quick
 from tracer_hooks.diagnosis.ranking._work import agreement, novelty, repetition, run, work
@@ -285,6 +285,7 @@ _GROUPS: dict[str, Callable[[View], dict[str, Column]]] = {
     "failure": failure,
     "code": code,
     "brief": brief,
+    **dict.fromkeys(("language: first to assume or simulate", "language: from memory"), assumption),
     "language": language,
     "claims": claims,
     "repetition": repetition,
@@ -293,7 +294,7 @@ _GROUPS: dict[str, Callable[[View], dict[str, Column]]] = {
     "run": run,
     "rules": rules,
 }
-"""Readers of features, by the first word of their names."""
+"""Readers of features, by the first word of their names, or by the name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,7 +341,7 @@ def table_of(view: View) -> FeatureTable:
 
 def feature_of(view: View, name: str) -> Column:
     """One feature, without reading those of other groups."""
-    return view.columns(_GROUPS[group_of(name)])[name]
+    return view.columns(_GROUPS.get(name) or _GROUPS[group_of(name)])[name]
 
 
 def group_of(name: str) -> str:
