@@ -140,7 +140,7 @@ def _candidates(text: str) -> Iterator[DateValue]:
     for match in near_digits(text, _YEAR_LAST):
         yield from _year_last(match)
     lower = text.lower()
-    if not any(beginning in lower for beginning in _BEGINNINGS):
+    if not any(map(lower.__contains__, _BEGINNINGS)):
         return
     for match in near_digits(text, _DAY_MONTH):
         year = match["year"] or match["year2"]

@@ -224,12 +224,13 @@ def after_number(text: str, end: int) -> Tail | None:
     following = text[here : here + 1]
     if not following or following in ".,;:)\n!?":  # the common case, and the cheap one
         return Tail(here, 0, None)
-    match = _POWER.match(text, here)
+    mark = text[here : here + 2].lstrip(" ")[:1]
+    match = _POWER.match(text, here) if mark in "eE×x*·\\" else None
     if match:
         written = match["exponent"] or match["power"] or match["raised"].translate(_RAISED)
         here, power = match.end(), int(written.replace("−", "-"))
     else:
-        match = _MAGNITUDE.match(text, here)
+        match = _MAGNITUDE.match(text, here) if mark in "tTmMbBkK-\u00a0" else None
         if match and _is_magnitude(match, text, end):
             here, power = match.end(), _MAGNITUDES[(match[1] or match[2] or match[3]).casefold()]
     unit = _unit_at(text, here)
@@ -280,17 +281,13 @@ def stands_alone(text: str, start: int) -> bool:
     return not (before in ".," and earlier.isdigit()) and not (before == "." and earlier == " ")
 
 
-def is_approximation(text: str, start: int) -> bool:
-    """Tell whether "about" or the like stands before a number."""
-    sign = text[max(0, start - 2) : start].strip()[-1:]
-    return sign in ("~", "≈", "∼") or _word_before(text, start) in _APPROXIMATIONS
-
-
-def is_label(text: str, start: int) -> bool:
-    """Tell whether a number counts something off: "Step 2", "Table 3"."""
-    if text[max(0, start - 2) : start].lstrip() == "#":
-        return start < 2 or not text[start - 2].isalnum()
-    return _word_before(text, start) in _LABELS
+def marks_before(text: str, start: int) -> tuple[bool, bool]:
+    """Tell whether "about" or the like stands before a number, and whether it counts something off: "Step 2"."""
+    word, near = _word_before(text, start), text[max(0, start - 2) : start]
+    is_about = near.strip()[-1:] in ("~", "≈", "∼") or word in _APPROXIMATIONS
+    if near.lstrip() == "#":
+        return is_about, start < 2 or not text[start - 2].isalnum()
+    return is_about, word in _LABELS
 
 
 def _word_before(text: str, start: int) -> str:

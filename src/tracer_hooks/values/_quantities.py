@@ -14,10 +14,9 @@ from tracer_hooks.values._numerals import (
     Digits,
     after_number,
     currency_before,
-    is_approximation,
-    is_label,
     is_one_group,
     list_numbers,
+    marks_before,
     read_digits,
     sign_before,
     stands_alone,
@@ -252,6 +251,7 @@ def _dressed(
         return None
     before = Currency(None, start) if floor is None else currency_before(text, start, tail.end, floor)
     sign = sign_before(text, before.start)
+    is_about, is_label = marks_before(text, sign.start)
     return Quantity(
         tail.applied_to(number.value, sign),
         before.unit or tail.unit,
@@ -259,10 +259,10 @@ def _dressed(
         sign.start,
         tail.end,
         decimals=max(0, number.decimals - tail.power),
-        is_approximate=is_approximation(text, sign.start),
+        is_approximate=is_about,
         is_fraction=number.is_fraction,
         in_words=floor is None,
-        is_label=is_listed or is_label(text, sign.start),
+        is_label=is_listed or is_label,
     )
 
 
