@@ -242,16 +242,6 @@ def off_the_task(reading: DetectorReading) -> float:
     return max(0.0, 1.0 - 5.0 * len(own & task) / len(task))
 
 
-def stopped_for_length(reading: DetectorReading) -> bool:
-    """The framework stopped the run for its length."""
-    return limit_reached(reading.run)
-
-
-def error_not_overcome(reading: DetectorReading) -> bool:
-    """The last that a machine said is a failure."""
-    return bool(reading.machine_words) and reading.machine_words[-1][1]
-
-
 def errors_reported(reading: DetectorReading) -> float:
     """Much of what machines said is failure."""
     failed = sum(wrong for _, wrong in reading.machine_words)
@@ -366,16 +356,6 @@ def shortcuts(reading: DetectorReading) -> float:
     return seen / (len(reading.telling) + 2)
 
 
-def rule_error(reading: DetectorReading) -> float:
-    """The rules about errors and tools."""
-    return reading.strongest(Family.ERROR, Family.TOOL)
-
-
-def rule_value(reading: DetectorReading) -> float:
-    """The rules about sums and values that contradict each other."""
-    return reading.strongest(Family.ARITHMETIC, Family.CONTRADICTION)
-
-
 class FailureSign(NamedTuple):
     """One sign of a failed run."""
 
@@ -394,8 +374,10 @@ SIGNS: dict[str, FailureSign] = {
     "ends with doubt in its answer": FailureSign(doubted_answer, 1.963),
     "ends with work left to do": FailureSign(work_left, 1.4739),
     "ends off the task": FailureSign(off_the_task, 2.1755),
-    "was stopped for its length": FailureSign(stopped_for_length, 2.0),
-    "an error that was not overcome": FailureSign(error_not_overcome, 2.0122),
+    "was stopped for its length": FailureSign(lambda reading: limit_reached(reading.run), 2.0),
+    "an error that was not overcome": FailureSign(
+        lambda reading: bool(reading.machine_words) and reading.machine_words[-1][1], 2.0122
+    ),
     "many errors": FailureSign(errors_reported, 1.4277),
     "empty-handed": FailureSign(empty_handed, 1.9875),
     "made-up data": FailureSign(made_up, 2.0942),
@@ -408,8 +390,10 @@ SIGNS: dict[str, FailureSign] = {
     "objections": FailureSign(objections, 1.5229),
     "leaves something out": FailureSign(shortcuts, 1.9823),
     "no progress, says who leads": FailureSign(no_progress, 2.2701),
-    "rules: errors and tools": FailureSign(rule_error, 1.8348),
-    "rules: sums and contradictions": FailureSign(rule_value, 1.9513),
+    "rules: errors and tools": FailureSign(lambda reading: reading.strongest(Family.ERROR, Family.TOOL), 1.8348),
+    "rules: sums and contradictions": FailureSign(
+        lambda reading: reading.strongest(Family.ARITHMETIC, Family.CONTRADICTION), 1.9513
+    ),
 }
 """Each is evidence of a failure in any team, whatever its domain."""
 _INTERCEPT = -1.1064
