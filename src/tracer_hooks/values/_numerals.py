@@ -12,6 +12,7 @@ from tracer_hooks.values._units import currency_named, unit_named
 
 MAX_DIGITS = 40
 """Longer rows of digits are ids, hashes or noise."""
+_ONE_GROUP = lazy(r"[1-9]\d{0,2}[.,]\d{3}")
 _GROUPED_COMMA = lazy(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,2}(?:,\d{2})+,\d{3}(?:\.\d+)?")
 _GROUPED_DOT = lazy(r"\d{1,3}(?:\.\d{3})+(?:,\d+)?")
 _GROUPED_OTHER = lazy(r"\d{1,3}(?:[ \u00a0\u2009\u202f'’]\d{3})+(?:[.,]\d+)?")
@@ -60,11 +61,14 @@ def read_digits(row: str, style: str | None, *, is_money: bool = False) -> Digit
 
 def is_one_group(row: str) -> bool:
     """Tell whether ``row`` is like ``1.234`` or ``1,234``, which have two readings."""
-    return bool(re.fullmatch(r"[1-9]\d{0,2}[.,]\d{3}", row))
+    return len(row) <= 7 and _ONE_GROUP.fullmatch(row) is not None
 
 
 def _decimal_sign(row: str) -> str | None:
     """The sign before the decimals, "" where there are none for sure, None where the row alone does not say it."""
+    whole, _, decimals = row.partition(".")
+    if len(decimals) != 3 and whole.isdigit() and decimals.isdigit() and len(row) <= 2 * MAX_DIGITS:
+        return "."  # as nearly all are
     if len(row) > 2 * MAX_DIGITS or is_one_group(row):
         return None
     separators = [letter for letter in row if not letter.isdigit()]
