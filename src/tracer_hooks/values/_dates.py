@@ -7,11 +7,10 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import NamedTuple
 
 from tracer_hooks.values._numerals import word_numbers_in
-from tracer_hooks.values._text import REMEMBERED, lazy, near_digits
+from tracer_hooks.values._text import lazy, near_digits, read_once
 
 _MONTH_NAMES = (
     "january jan januar, february feb februar, march mar märz, april apr, may mai, june jun juni, july jul juli, "
@@ -62,12 +61,9 @@ class DateValue:
     """``05/01/2024``: day and month may be the other way round."""
 
 
+@read_once
 def dates_in(text: str) -> list[DateValue]:
     """Every calendar date in ``text``, in order; they do not overlap."""
-    return list(_dates_once(text) if len(text) <= REMEMBERED else _read_dates(text))
-
-
-def _read_dates(text: str) -> list[DateValue]:
     found = sorted(_candidates(text), key=lambda date: (date.start, -date.end))
     dates: list[DateValue] = []
     for date in found:
@@ -76,9 +72,6 @@ def _read_dates(text: str) -> list[DateValue]:
             weekday = WEEKDAYS.index(before.group(1).capitalize()) if before else None
             dates.append(replace(date, weekday=weekday))
     return dates
-
-
-_dates_once = lru_cache(maxsize=8)(_read_dates)
 
 
 def same_date(expected: DateValue, found: DateValue) -> bool:
@@ -203,12 +196,9 @@ class TimeValue:
     end: int
 
 
+@read_once
 def times_in(text: str) -> list[TimeValue]:
     """Every time of day in ``text``, in order: ``14:30``, ``2:30 pm``, ``2 pm``, ``14.30 Uhr``, ``noon``."""
-    return list(_times_once(text) if len(text) <= REMEMBERED else _read_times(text))
-
-
-def _read_times(text: str) -> list[TimeValue]:
     found = [time for match in near_digits(text, _TIME) if (time := _clock_time(match))]
     found += [time for match in near_digits(text, _ISO) if (time := _valid(match, int(match["hour"])))]
     found += [
@@ -217,9 +207,6 @@ def _read_times(text: str) -> list[TimeValue]:
         if not text[max(0, match.start() - 1) : match.start()].isalpha()  # "afternoon"
     ]
     return list({time.start: time for time in sorted(found, key=lambda time: (time.start, time.end))}.values())
-
-
-_times_once = lru_cache(maxsize=8)(_read_times)
 
 
 def same_time(expected: TimeValue, found: TimeValue) -> bool:

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 
 from tracer_hooks.values._dates import dates_in, times_in
 from tracer_hooks.values._numerals import (
@@ -23,7 +22,7 @@ from tracer_hooks.values._numerals import (
     style_of,
     word_numbers_in,
 )
-from tracer_hooks.values._text import REMEMBERED, lazy, near_digits
+from tracer_hooks.values._text import lazy, near_digits, read_once
 from tracer_hooks.values._units import common_measure, is_currency
 
 _ADDRESS = lazy(r"https?://[^\s)>\]]{1,2000}")
@@ -93,24 +92,17 @@ class Quantity:
     """It numbers something ("Step 2", the lines of a list) and is no amount."""
 
 
+@read_once
 def quantities_in(text: str) -> list[Quantity]:
     """Every quantity in ``text``, in order; they do not overlap.
 
     Dates, times, telephone numbers, addresses, versions, and numbers that are part of a name (``a142``) are none. The
     time that it takes grows linearly with the text.
     """
-    return list(_read_once(text) if len(text) <= REMEMBERED else _quantities(text))
-
-
-def _quantities(text: str) -> list[Quantity]:
     found = list(_in_digits(text)) if text else []
     found += _in_words(text)
     found.sort(key=lambda quantity: quantity.start)
     return _compounds(_without_overlap(found), text)
-
-
-# A text is read for its quantities, its calculations and its lists, one after the other.
-_read_once = lru_cache(maxsize=8)(_quantities)
 
 
 def same_quantity(expected: Quantity, found: Quantity) -> bool:
