@@ -7,11 +7,10 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import NamedTuple
 
 from tracer_hooks.values._numerals import word_numbers_in
-from tracer_hooks.values._text import REMEMBERED, lazy, near_digits
+from tracer_hooks.values._text import lazy, near_digits, read_once
 
 _MONTH_NAMES = (
     "january jan januar, february feb februar, march mar märz, april apr, may mai, june jun juni, july jul juli, "
@@ -24,15 +23,16 @@ _MONTH = r"(?P<month>[JFMASONDjfmasond][A-Za-zä]{2,8})\b\.?"
 _DAY = r"(?P<day>\d{1,2})"
 _GAP = r"[\s\u00a0]{1,2}"
 _YEAR = rf"(?:,?{_GAP}(?P<year>\d{{4}})(?!\w|[.,]\d))?"
+# A search for a digit skips prose quickly: what must not stand before a pattern is looked at behind its first digit.
 _YEAR_FIRST = lazy(
-    r"(?<![\w.,/-])(?P<year>\d{4})(?P<sign>[-/.])(?P<month>\d{1,2})(?P=sign)(?P<day>\d{1,2})(?![\d/-]|\.\d)"
+    r"(?P<year>\d(?<![\w.,/-]\d)\d{3})(?P<sign>[-/.])(?P<month>\d{1,2})(?P=sign)(?P<day>\d{1,2})(?![\d/-]|\.\d)"
 )
 _YEAR_LAST = lazy(
-    r"(?<![\w.,/-])(?P<first>\d{1,2})(?P<sign>[-/.])(?P<second>\d{1,2})(?P=sign)(?P<year>\d{4}|\d{2})(?![\w/-]|\.\d)"
+    r"(?P<first>\d(?<![\w.,/-]\d)\d?)(?P<sign>[-/.])(?P<second>\d{1,2})(?P=sign)(?P<year>\d{4}|\d{2})(?![\w/-]|\.\d)"
 )
-_COMPACT = lazy(r"(?<![\w.,/-])(?P<year>(?:19|20)\d{2})(?P<month>\d{2})(?P<day>\d{2})(?![\w/-]|[.,]\d)")
+_COMPACT = lazy(r"(?P<year>(?:19|20)(?<![\w.,/-]\d\d)\d{2})(?P<month>\d{2})(?P<day>\d{2})(?![\w/-]|[.,]\d)")
 _DAY_MONTH = lazy(
-    rf"(?<![\w.,/-]){_DAY}(?:st|nd|rd|th|\.)?(?:{_GAP}(?:day{_GAP})?of)?(?:{_GAP}|-){_MONTH}(?:-"
+    rf"(?P<day>\d(?<![\w.,/-]\d)\d?)(?:st|nd|rd|th|\.)?(?:{_GAP}(?:day{_GAP})?of)?(?:{_GAP}|-){_MONTH}(?:-"
     rf"(?P<year2>\d{{4}})|{_YEAR})",
 )
 _MONTH_DAY = lazy(rf"{_MONTH}{_GAP}(?:the{_GAP})?{_DAY}(?:st|nd|rd|th)?(?![\w%]|[.,:]\d){_YEAR}")
@@ -61,12 +61,9 @@ class DateValue:
     """``05/01/2024``: day and month may be the other way round."""
 
 
+@read_once
 def dates_in(text: str) -> list[DateValue]:
     """Every calendar date in ``text``, in order; they do not overlap."""
-    return list(_dates_once(text) if len(text) <= REMEMBERED else _read_dates(text))
-
-
-def _read_dates(text: str) -> list[DateValue]:
     found = sorted(_candidates(text), key=lambda date: (date.start, -date.end))
     dates: list[DateValue] = []
     for date in found:
@@ -75,9 +72,6 @@ def _read_dates(text: str) -> list[DateValue]:
             weekday = WEEKDAYS.index(before.group(1).capitalize()) if before else None
             dates.append(replace(date, weekday=weekday))
     return dates
-
-
-_dates_once = lru_cache(maxsize=8)(_read_dates)
 
 
 def same_date(expected: DateValue, found: DateValue) -> bool:
@@ -139,7 +133,7 @@ def _candidates(text: str) -> Iterator[DateValue]:
     for match in near_digits(text, _YEAR_LAST):
         yield from _year_last(match)
     lower = text.lower()
-    if not any(beginning in lower for beginning in _BEGINNINGS):
+    if not any(map(lower.__contains__, _BEGINNINGS)):
         return
     for match in near_digits(text, _DAY_MONTH):
         year = match["year"] or match["year2"]
@@ -179,10 +173,12 @@ def _checked(
 
 
 _TIME = lazy(
-    r"(?<![\w.,:/-])(?P<hour>\d{1,2})(?:[:.](?P<minute>\d{2})(?::(?P<second>\d{2})(?:\.\d{1,9})?)?)?"
+    r"(?P<hour>\d(?<![\w.,:/-]\d)\d?)(?:[:.](?P<minute>\d{2})(?::(?P<second>\d{2})(?:\.\d{1,9})?)?)?"
     r"(?:[ \u00a0\u202f]?(?P<half>[ap]\.?m\b\.?|[AP]\.?M\b\.?)|(?P<clock>[ \u00a0](?:Uhr|o['’]clock)\b))?(?!\w|:\d)"
 )
-_ISO = lazy(r"(?<=\d[T ])(?P<hour>\d{2}):(?P<minute>\d{2})(?::(?P<second>\d{2})(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?")
+_ISO = lazy(
+    r"(?P<hour>\d{2})(?<=\d[T ]\d\d):(?P<minute>\d{2})(?::(?P<second>\d{2})(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?"
+)
 _NAMED_HOURS = {"noon": 12, "midnight": 0}
 _NAMED_TIME = lazy(r"(?:[Nn]oon|[Mm]idnight)\b")
 
@@ -200,23 +196,17 @@ class TimeValue:
     end: int
 
 
+@read_once
 def times_in(text: str) -> list[TimeValue]:
     """Every time of day in ``text``, in order: ``14:30``, ``2:30 pm``, ``2 pm``, ``14.30 Uhr``, ``noon``."""
-    return list(_times_once(text) if len(text) <= REMEMBERED else _read_times(text))
-
-
-def _read_times(text: str) -> list[TimeValue]:
     found = [time for match in near_digits(text, _TIME) if (time := _clock_time(match))]
     found += [time for match in near_digits(text, _ISO) if (time := _valid(match, int(match["hour"])))]
     found += [
         TimeValue(_NAMED_HOURS[match.group().casefold()], 0, 0, match.group(), match.start(), match.end())
-        for match in _NAMED_TIME.finditer(text)
+        for match in (_NAMED_TIME.finditer(text) if "oon" in text or "idnight" in text else ())
         if not text[max(0, match.start() - 1) : match.start()].isalpha()  # "afternoon"
     ]
     return list({time.start: time for time in sorted(found, key=lambda time: (time.start, time.end))}.values())
-
-
-_times_once = lru_cache(maxsize=8)(_read_times)
 
 
 def same_time(expected: TimeValue, found: TimeValue) -> bool:

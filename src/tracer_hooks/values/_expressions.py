@@ -29,7 +29,7 @@ _COMMAND = re.compile(r"\\(?:[A-Za-z]{2,14}(?![A-Za-z])|[%$,;! ()\[\]\\])")
 _TEXT = re.compile(r"\\(?:text|mathrm|textbf|mathbf|boxed|operatorname|bar|overline|underline)\s?\{([^{}]{0,60})\}")
 _FRAME = re.compile(r"\\(?:begin|end)\{[a-z*]{1,12}\}|&(?==)")
 _FRACTION = re.compile(r"\\[dt]?frac\s?\{")
-_MARKS = re.compile(r"(?<!\d)(?<!\d )\*\*|\*\*(?! ?\d)|__|`|\$\$")
+_MARKS = re.compile(r"\*\*(?:(?<!\d\*\*)(?<!\d \*\*)|(?! ?\d))|__|`|\$\$")
 _EMPHASIS = re.compile(r"(?<![\w*)])\*(?P<inner>[^\s*][^*\n]{0,80}?)(?<!\s)\*(?![\w*(])")
 _MOST = 2_000
 
@@ -143,7 +143,7 @@ _GAP = re.compile(
     r"|(?P<break>[,;:.!|\n])",
     re.IGNORECASE,
 )
-_OPERATOR = re.compile(rf"[+\-−–*×·⋅∙•÷/^²³{FRACTION_BAR}]|(?<=[\s)\d])x|{'|'.join(_WORD_OPERATORS)}", re.IGNORECASE)
+_OPERATOR = re.compile(rf"[+\-−–*×·⋅∙•÷/^²³{FRACTION_BAR}]|x(?<=[\s)\d]x)|{'|'.join(_WORD_OPERATORS)}")
 _UNKNOWN = re.compile(r"[a-cijknx-zA-CX-Z]")
 """A letter that, right behind a number, is an unknown: 2x + 3."""
 _KINDS = {
@@ -164,7 +164,7 @@ REFUSED = "\ue001"
 
 def has_operator(text: str) -> bool:
     """Tell whether anything in a text may be an operator; without one it holds no calculation in signs."""
-    return _OPERATOR.search(text) is not None
+    return _OPERATOR.search(text.lower()) is not None
 
 
 def tokens_of(text: str, quantities: Sequence[Quantity]) -> Iterator[Token]:

@@ -12,6 +12,7 @@ from tracer_hooks.values._units import currency_named, unit_named
 
 MAX_DIGITS = 40
 """Longer rows of digits are ids, hashes or noise."""
+_ONE_GROUP = lazy(r"[1-9]\d{0,2}[.,]\d{3}")
 _GROUPED_COMMA = lazy(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,2}(?:,\d{2})+,\d{3}(?:\.\d+)?")
 _GROUPED_DOT = lazy(r"\d{1,3}(?:\.\d{3})+(?:,\d+)?")
 _GROUPED_OTHER = lazy(r"\d{1,3}(?:[ \u00a0\u2009\u202f'’]\d{3})+(?:[.,]\d+)?")
@@ -22,6 +23,8 @@ class Digits(NamedTuple):
 
     value: Fraction
     decimals: int
+    is_fraction: bool = False
+    """Written as numerator and denominator."""
 
 
 def style_of(rows: Iterable[str]) -> str | None:
@@ -58,11 +61,14 @@ def read_digits(row: str, style: str | None, *, is_money: bool = False) -> Digit
 
 def is_one_group(row: str) -> bool:
     """Tell whether ``row`` is like ``1.234`` or ``1,234``, which have two readings."""
-    return bool(re.fullmatch(r"[1-9]\d{0,2}[.,]\d{3}", row))
+    return len(row) <= 7 and _ONE_GROUP.fullmatch(row) is not None
 
 
 def _decimal_sign(row: str) -> str | None:
     """The sign before the decimals, "" where there are none for sure, None where the row alone does not say it."""
+    whole, _, decimals = row.partition(".")
+    if len(decimals) != 3 and whole.isdigit() and decimals.isdigit() and len(row) <= 2 * MAX_DIGITS:
+        return "."  # as nearly all are
     if len(row) > 2 * MAX_DIGITS or is_one_group(row):
         return None
     separators = [letter for letter in row if not letter.isdigit()]
@@ -101,7 +107,7 @@ def _alternatives(words: Iterable[str]) -> str:
 
 
 _NUMBER_WORD = _alternatives([*_SMALL, "hundred", *_LARGE])
-_WORD_ROW = lazy(rf"(?:{_NUMBER_WORD})(?:(?:[ -]|[ ]and[ ])(?:{_NUMBER_WORD}))*\b")
+_WORD_ROW = lazy(rf"\b(?:{_NUMBER_WORD})(?:(?:[ -]|[ ]and[ ])(?:{_NUMBER_WORD}))*\b")
 _ONE_WORD = lazy(r"[A-Za-z]+")
 
 
@@ -116,8 +122,6 @@ class WordNumber(NamedTuple):
 def word_numbers_in(text: str) -> Iterator[WordNumber]:
     """Every number that ``text`` has in words; "hundred", "thousand" and "million" need one before them."""
     for row in _WORD_ROW.finditer(text):
-        if row.start() and (text[row.start() - 1].isalnum() or text[row.start() - 1] == "_"):
-            continue
         yield from _numbers_of(row.group(), row.start())
 
 
@@ -178,7 +182,7 @@ _UNIT = lazy(
 )
 _CURRENCY_BEFORE = lazy(r"(?:(?<![A-Za-z])(?:US|C|A|R)?\$|[€£¥₹]|(?<![A-Za-z])[A-Z]{3}(?=[ \u00a0]?$))[ \u00a0]?$")
 _LAST_OF_CURRENCY = tuple(" \u00a0$€£¥₹ABCDEFGHIJKLMNOPQRSTUVWXYZ")
-_SIGN = lazy(r"[-−+]$")
+_SIGNS = ("-", "−", "+")
 _MINUS_WORD = lazy(r"\b(?:minus|negative)[ ]$", re.IGNORECASE)
 _ABOUT = "about around approximately approx approx. roughly nearly almost circa ca ca. some ungefähr etwa rund"
 _APPROXIMATIONS = frozenset(_ABOUT.split())
@@ -224,12 +228,13 @@ def after_number(text: str, end: int) -> Tail | None:
     following = text[here : here + 1]
     if not following or following in ".,;:)\n!?":  # the common case, and the cheap one
         return Tail(here, 0, None)
-    match = _POWER.match(text, here)
+    mark = text[here : here + 2].lstrip(" ")[:1]
+    match = _POWER.match(text, here) if mark in "eE×x*·\\" else None
     if match:
         written = match["exponent"] or match["power"] or match["raised"].translate(_RAISED)
         here, power = match.end(), int(written.replace("−", "-"))
     else:
-        match = _MAGNITUDE.match(text, here)
+        match = _MAGNITUDE.match(text, here) if mark in "tTmMbBkK-\u00a0" else None
         if match and _is_magnitude(match, text, end):
             here, power = match.end(), _MAGNITUDES[(match[1] or match[2] or match[3]).casefold()]
     unit = _unit_at(text, here)
@@ -253,11 +258,10 @@ def currency_before(text: str, start: int, end: int, floor: int) -> Currency:
 def sign_before(text: str, start: int) -> UnitSign:
     """The sign before a number: a minus behind an operand, or with a space after it, is none but a subtraction."""
     before = text[max(0, start - _REACH) : start]
-    match = _SIGN.search(before)
-    if match:
-        if _is_operand(before[: match.start()]):
+    if before.endswith(_SIGNS):
+        if _is_operand(before[:-1]):
             return UnitSign(False, start)
-        return UnitSign(match.group() != "+", start - 1)
+        return UnitSign(before[-1] != "+", start - 1)
     word = _MINUS_WORD.search(before) if before.endswith(("s ", "e ", "S ", "E ")) else None
     if word is None or _is_subtracted_from(before[: word.start()].rstrip()):
         return UnitSign(False, start)
@@ -281,17 +285,13 @@ def stands_alone(text: str, start: int) -> bool:
     return not (before in ".," and earlier.isdigit()) and not (before == "." and earlier == " ")
 
 
-def is_approximation(text: str, start: int) -> bool:
-    """Tell whether "about" or the like stands before a number."""
-    sign = text[max(0, start - 2) : start].strip()[-1:]
-    return sign in ("~", "≈", "∼") or _word_before(text, start) in _APPROXIMATIONS
-
-
-def is_label(text: str, start: int) -> bool:
-    """Tell whether a number counts something off: "Step 2", "Table 3"."""
-    if text[max(0, start - 2) : start].lstrip() == "#":
-        return start < 2 or not text[start - 2].isalnum()
-    return _word_before(text, start) in _LABELS
+def marks_before(text: str, start: int) -> tuple[bool, bool]:
+    """Tell whether "about" or the like stands before a number, and whether it counts something off: "Step 2"."""
+    word, near = _word_before(text, start), text[max(0, start - 2) : start]
+    is_about = near.strip()[-1:] in ("~", "≈", "∼") or word in _APPROXIMATIONS
+    if near.lstrip() == "#":
+        return is_about, start < 2 or not text[start - 2].isalnum()
+    return is_about, word in _LABELS
 
 
 def _word_before(text: str, start: int) -> str:

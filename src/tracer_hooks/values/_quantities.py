@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 
 from tracer_hooks.values._dates import dates_in, times_in
 from tracer_hooks.values._numerals import (
+    Currency,
+    Digits,
     after_number,
     currency_before,
-    is_approximation,
-    is_label,
     is_one_group,
     list_numbers,
+    marks_before,
     read_digits,
     sign_before,
     stands_alone,
     style_of,
     word_numbers_in,
 )
-from tracer_hooks.values._text import REMEMBERED, lazy, near_digits
+from tracer_hooks.values._text import lazy, near_digits, read_once
 from tracer_hooks.values._units import common_measure, is_currency
 
 _ADDRESS = lazy(r"https?://[^\s)>\]]{1,2000}")
@@ -53,14 +53,18 @@ def _places_without_amounts(text: str) -> bytearray:
 
 _VULGAR = "½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞"
 _RATIOS = "1/2 1/3 2/3 1/4 3/4 1/5 2/5 3/5 4/5 1/6 5/6 1/8 3/8 5/8 7/8"
+_VULGAR_LETTERS = frozenset(_VULGAR)
 _VULGAR_VALUES = dict(zip(_VULGAR, map(Fraction, _RATIOS.split()), strict=True))
 _ROW = r"\d+(?:[.,'’]\d+|[ \u00a0\u2009\u202f]\d{3}(?!\d))*"
-_NUMBER = lazy(
-    r"\\[dt]?frac\{(?P<over>\d{1,12})\}\{(?P<under>\d{1,12})\}"
-    rf"|(?P<row>{_ROW})(?:[ ]?(?P<part>[{_VULGAR}])"
+_DIGITS = (
+    rf"(?P<row>{_ROW})(?:[ ]?(?P<part>[{_VULGAR}])"
     r"|(?P<gap>[ ](?=\d{1,3}/))?(?P<fraction>\d{0,6}/\d{1,6}(?![\d/]|[.,]\d)))?"
-    rf"|(?P<vulgar>[{_VULGAR}])"
 )
+_NUMBER = lazy(_DIGITS)
+_SIGNED_FRACTION = lazy(
+    rf"\\[dt]?frac\{{(?P<over>\d{{1,12}})\}}\{{(?P<under>\d{{1,12}})\}}|{_DIGITS}|(?P<vulgar>[{_VULGAR}])"
+)
+"""The same, and fractions in LaTeX or of one letter, which few texts have."""
 _DUST = Fraction(1, 10**9)
 
 
@@ -88,24 +92,17 @@ class Quantity:
     """It numbers something ("Step 2", the lines of a list) and is no amount."""
 
 
+@read_once
 def quantities_in(text: str) -> list[Quantity]:
     """Every quantity in ``text``, in order; they do not overlap.
 
     Dates, times, telephone numbers, addresses, versions, and numbers that are part of a name (``a142``) are none. The
     time that it takes grows linearly with the text.
     """
-    return list(_read_once(text) if len(text) <= REMEMBERED else _quantities(text))
-
-
-def _quantities(text: str) -> list[Quantity]:
     found = list(_in_digits(text)) if text else []
     found += _in_words(text)
     found.sort(key=lambda quantity: quantity.start)
     return _compounds(_without_overlap(found), text)
-
-
-# A text is read for its quantities, its calculations and its lists, one after the other.
-_read_once = lru_cache(maxsize=8)(_quantities)
 
 
 def same_quantity(expected: Quantity, found: Quantity) -> bool:
@@ -145,61 +142,59 @@ def _has_end(value: Fraction) -> bool:
 
 
 def _in_digits(text: str) -> Iterator[Quantity]:
-    rows = [match for match in _NUMBER.finditer(text)]
+    has_signs = "frac{" in text or not (text.isascii() or _VULGAR_LETTERS.isdisjoint(text))
+    rows = list((_SIGNED_FRACTION if has_signs else _NUMBER).finditer(text))
     if not rows:
         return
     style = style_of(row for match in rows if (row := match["row"]) and not row.isdigit())
     nowhere = _places_without_amounts(text)
-    labels = list_numbers(text)
+    listed = list_numbers(text)
     floor = 0
     for match in rows:
-        for quantity in _read(match, text, style, nowhere, floor):
-            floor = quantity.end
-            yield replace(quantity, is_label=True) if match.start() in labels else quantity
+        if nowhere[match.start()]:
+            continue
+        number = _number(match, style)
+        if number is not None:
+            found = [_dressed(text, match.span(), number, floor, is_listed=match.start() in listed)]
+        else:
+            found = [_dressed(text, span, part, floor, in_row=True) for span, part in _parts(match, style)]
+        for quantity in found:
+            if quantity is not None:
+                floor = quantity.end
+                yield quantity
 
 
-def _read(match: re.Match[str], text: str, style: str | None, nowhere: bytearray, floor: int) -> Iterator[Quantity]:
-    if nowhere[match.start()]:
-        return
-    core = _core(match, style)
-    if core is not None:
-        yield from _dressed(text, match.span(), core, floor)
-        return
-    if _is_id(match.group()):
-        return
-    # Not one number: "1,2,3", "5 10 200". Each of its parts may be one.
-    for part in re.finditer(r"\d+", match.group() if match.end() - match.start() <= 400 else ""):
-        separators = match.group()[: part.start()][-1:] + match.group()[part.end() : part.end() + 1]
-        if "." not in separators and "/" not in separators:
-            start, end = match.start() + part.start(), match.start() + part.end()
-            digits = read_digits(part.group(), style)
-            if digits is not None:
-                core = Quantity(digits.value, None, "", start, end)
-                yield from _dressed(text, (start, end), core, floor, in_row=True)
+def _parts(match: re.Match[str], style: str | None) -> Iterator[tuple[tuple[int, int], Digits]]:
+    """The numbers of a row that is not one, such as "1,2,3" and "5 10 200", with their places."""
+    row = match.group()
+    for part in re.finditer(r"\d+", row) if len(row) <= 400 and not _is_id(row) else ():
+        separators = row[: part.start()][-1:] + row[part.end() : part.end() + 1]
+        number = read_digits(part.group(), style) if "." not in separators and "/" not in separators else None
+        if number is not None:
+            yield (match.start() + part.start(), match.start() + part.end()), number
 
 
-def _core(match: re.Match[str], style: str | None) -> Quantity | None:
-    """The number without what stands around it."""
-    start, end = match.span()
-    if match["over"]:
-        return _ratio(int(match["over"]), int(match["under"]), start, end)
-    if match["vulgar"]:
-        return Quantity(_VULGAR_VALUES[match["vulgar"]], None, "", start, end, is_fraction=True)
+def _number(match: re.Match[str], style: str | None) -> Digits | None:
+    """The number without what stands around it; None for a row that is not one number."""
+    if match.lastgroup == "under":
+        return _ratio(int(match["over"]), int(match["under"]))
+    if match.lastgroup == "vulgar":
+        return Digits(_VULGAR_VALUES[match["vulgar"]], 0, is_fraction=True)
     row = match["row"]
-    is_money = style is None and is_one_group(row) and _is_money(match.string, start, end)
+    is_money = style is None and is_one_group(row) and _is_money(match.string, *match.span())
     digits = read_digits(row, style, is_money=is_money)
-    if digits is None or _is_id(match["row"]):
+    if digits is None or _is_id(row):
         return None
     if match["part"]:
         value = digits.value + _VULGAR_VALUES[match["part"]]
-        return Quantity(value, None, "", start, end, is_fraction=True) if not digits.decimals else None
+        return Digits(value, 0, is_fraction=True) if not digits.decimals else None
     if match["fraction"]:
         numerator, _, denominator = match["fraction"].partition("/")
         if match["gap"]:
-            part = _ratio(int(numerator), int(denominator), start, end) if numerator else None
-            return replace(part, value=part.value + digits.value) if part and part.value < 1 else None
-        return _ratio(digits.value, int(denominator), start, end) if not numerator else None
-    return Quantity(digits.value, None, "", start, end, decimals=digits.decimals)
+            part = _ratio(int(numerator), int(denominator)) if numerator else None
+            return part._replace(value=part.value + digits.value) if part and part.value < 1 else None
+        return _ratio(digits.value, int(denominator)) if not numerator else None
+    return digits
 
 
 def _is_money(text: str, start: int, end: int) -> bool:
@@ -207,57 +202,60 @@ def _is_money(text: str, start: int, end: int) -> bool:
     return tail is not None and (is_currency(tail.unit) or currency_before(text, start, tail.end, 0).unit is not None)
 
 
-def _ratio(numerator: int | Fraction, denominator: int, start: int, end: int) -> Quantity | None:
-    if denominator == 0:
-        return None
-    return Quantity(Fraction(numerator) / denominator, None, "", start, end, is_fraction=True)
+def _ratio(numerator: int | Fraction, denominator: int) -> Digits | None:
+    return None if denominator == 0 else Digits(Fraction(numerator) / denominator, 0, is_fraction=True)
 
 
 def _is_id(row: str) -> bool:
     return len(row) > 1 and row[0] == "0" and row[1].isdigit()
 
 
+def _in_words(text: str) -> Iterator[Quantity]:
+    for found in word_numbers_in(text):
+        if text[max(0, found.start - 1) : found.start] not in ("-", "_"):
+            quantity = _dressed(text, found[1:], Digits(Fraction(found.value), 0), None)
+            if quantity is not None:
+                yield quantity
+
+
 def _dressed(
-    text: str, span: tuple[int, int], core: Quantity, floor: int, *, in_row: bool = False
-) -> Iterator[Quantity]:
-    """The number with its sign, power, unit and currency; nothing where it is glued to something else."""
+    text: str,
+    span: tuple[int, int],
+    number: Digits,
+    floor: int | None,
+    *,
+    in_row: bool = False,
+    is_listed: bool = False,
+) -> Quantity | None:
+    """The number with its sign, power, unit and currency; None where it is glued to something else.
+
+    Args:
+        text: The whole text.
+        span: Place of the number alone.
+        number: What its digits or words say.
+        floor: Where the quantity before it ends; None for a number in words, which has no currency before it.
+        in_row: It is one of several numbers that a row of digits holds.
+        is_listed: It is the number of a line.
+    """
     start, end = span
     tail = after_number(text, end)
-    if tail is None or not (in_row or stands_alone(text, start)):
-        return
-    before = currency_before(text, start, tail.end, floor)
+    if tail is None or not (in_row or floor is None or stands_alone(text, start)):
+        return None
+    before = Currency(None, start) if floor is None else currency_before(text, start, tail.end, floor)
     sign = sign_before(text, before.start)
-    value = tail.applied_to(core.value, sign)
-    decimals = max(0, core.decimals - tail.power)
-    yield Quantity(
-        value,
+    is_about, is_label = marks_before(text, sign.start)
+    return Quantity(
+        tail.applied_to(number.value, sign),
         before.unit or tail.unit,
         text[sign.start : tail.end],
         sign.start,
         tail.end,
-        decimals=decimals,
-        is_approximate=is_approximation(text, sign.start),
-        is_fraction=core.is_fraction,
-        is_label=is_label(text, sign.start),
+        decimals=max(0, number.decimals - tail.power),
+        is_approximate=is_about,
+        is_fraction=number.is_fraction,
+        in_words=floor is None,
+        is_label=is_listed or is_label,
     )
-
-
-def _in_words(text: str) -> Iterator[Quantity]:
-    for number in word_numbers_in(text):
-        tail = after_number(text, number.end)
-        if tail is None or text[max(0, number.start - 1) : number.start] in ("-", "_"):
-            continue
-        sign = sign_before(text, number.start)
-        yield Quantity(
-            tail.applied_to(Fraction(number.value), sign),
-            tail.unit,
-            text[sign.start : tail.end],
-            sign.start,
-            tail.end,
-            is_approximate=is_approximation(text, sign.start),
-            in_words=True,
-            is_label=is_label(text, sign.start),
-        )
 
 
 def _without_overlap(found: list[Quantity]) -> list[Quantity]:

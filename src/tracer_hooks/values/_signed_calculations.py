@@ -10,7 +10,7 @@ from fractions import Fraction
 from itertools import combinations, pairwise
 
 from tracer_hooks._lazy import cached_property
-from tracer_hooks.values._calculation import Calculation, agrees, expression_in_words
+from tracer_hooks.values._calculation import Calculation, agrees, expression_in_words, is_plausible
 from tracer_hooks.values._expressions import (
     NotACalculation,
     Sign,
@@ -44,6 +44,7 @@ _FUNCTION = re.compile(r"\w\($")
 _SPOKEN_AGAINST = re.compile(
     r"\b(?:not|never|n't|nicht|instead of|rather than|wrong\w*|incorrect\w*)\b[^.!?\n\d]{0,24}$", re.IGNORECASE
 )
+_NOUN = re.compile(r" [A-Za-z]{3,}")
 _NEARLY = Fraction(1, 200)
 """The share by which two steps of one calculation may differ, where numbers were rounded in between."""
 
@@ -76,7 +77,7 @@ def _beside(
 def _equation(
     text: str, left: list[Token], sign: Token, right: list[Token], *, is_chained: bool
 ) -> Iterator[Calculation]:
-    if left and left[0].text == "-" and is_list_mark(text, left[0]):
+    if left and left[0].text == "-" and is_list_mark(text, left[0]) and not _comes_to(left, right[0].quantity):
         left = left[1:]
     if not left or not _is_calculation(left) or is_open_to_the_left(text, left[0]) or has_codes(text, left):
         return
@@ -109,7 +110,7 @@ def _judged(text: str, left: list[Token], sign: Token, right: list[Token], state
     holds = any(agrees(value, stated, operands, rough=rough, rounded=is_rounded, inexact=inexact) for value in values)
     in_unit = _in_unit(left, stated.unit)
     holds = holds or (in_unit is not None and agrees(in_unit, stated, (), inexact=True))
-    if not holds and _is_unclear(stated.unit, operands, operators):
+    if not holds and (_is_unclear(stated.unit, operands, operators) or _is_of_nouns(text, operands, values[0], stated)):
         return
     is_mixed = len({operand.unit for operand in operands}) > 1 and _counts_in(stated.unit, operands, operators)
     found = Calculation(
@@ -164,6 +165,16 @@ def _results(tokens: Sequence[Token]) -> Iterator[Fraction]:
 
 def _as_share(quantity: Quantity) -> Fraction:
     return quantity.value / 100 if quantity.unit == "%" else quantity.value
+
+
+def _comes_to(tokens: Sequence[Token], stated: Quantity | None) -> bool:
+    return stated is not None and stated.value in _results(tokens)
+
+
+def _is_of_nouns(text: str, operands: Sequence[Quantity], value: Fraction, stated: Quantity) -> bool:
+    """Tell whether each number counts something else, with a result far away: "12 wins - 4 draws = 40 points"."""
+    counted = [match.group() for each in (*operands, stated) if (match := _NOUN.match(text, each.end)) is not None]
+    return len(counted) == len(set(counted)) == len(operands) + 1 and not is_plausible(value, stated)
 
 
 def _in_unit(tokens: Sequence[Token], unit: str | None) -> Fraction | None:

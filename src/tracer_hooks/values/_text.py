@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
-from functools import lru_cache
-from typing import Any, cast
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache, wraps
+from typing import Any, TypeVar, cast
+
+_T = TypeVar("_T")
 
 
 class _Lazy:
@@ -24,8 +26,21 @@ def lazy(pattern: str, flags: int = 0) -> re.Pattern[str]:
     return cast("re.Pattern[str]", _Lazy(pattern, flags))
 
 
-REMEMBERED = 20_000
+_REMEMBERED = 20_000
 """Up to so many characters what was read of a text is kept for the next reader of the same one."""
+
+
+def read_once(read: Callable[[str], Iterable[_T]]) -> Callable[[str], list[_T]]:
+    """Keep what was read of the latest texts: each is read for its dates, its times and its amounts in turn."""
+    kept = lru_cache(maxsize=8)(lambda text: tuple(read(text)))
+
+    @wraps(read)
+    def once(text: str) -> list[_T]:
+        return list(kept(text) if len(text) <= _REMEMBERED else read(text))
+
+    return once
+
+
 _AROUND = 40
 """No date or time is longer, from its first or last digit to its end."""
 _LONGEST_ROW = 1_000
@@ -35,22 +50,18 @@ _REGION = lazy(rf"\d+(?:[^\d]{{1,{2 * _AROUND}}}\d+)*")
 
 def near_digits(text: str, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
     """The matches of ``pattern``, which holds a digit, in ``text``."""
-    for start, end in _regions_once(text) if len(text) <= REMEMBERED else _regions_of(text):
+    for start, end in _regions_of(text):
         yield from pattern.finditer(text, start, end)
 
 
-def _regions_of(text: str) -> tuple[tuple[int, int], ...]:
+@read_once
+def _regions_of(text: str) -> Iterator[tuple[int, int]]:
     """From where to where a pattern with a digit is looked for."""
-    spans = [region.span() for region in _REGION.finditer(text)]
-    return tuple(
-        (max(0, start - _AROUND), end + _AROUND)
-        for start, end in spans
-        if end - start <= _LONGEST_ROW or not text[start:end].isdigit()
-    )
+    for start, end in [region.span() for region in _REGION.finditer(text)]:
+        if end - start <= _LONGEST_ROW or not text[start:end].isdigit():
+            yield max(0, start - _AROUND), end + _AROUND
 
 
-# A text is read for its dates, its times and its amounts, one after the other.
-_regions_once = lru_cache(maxsize=8)(_regions_of)
 _MARKDOWN = lazy(r"\*\*|`{1,3}(?:[a-z]{1,12}\n)?|</?answer>|(?m:^#{1,6} )")
 _DENIED = lazy(
     r"(?:\b(?:not|never|neither|nor|instead of|rather than|without)|n't|≠|!=)"

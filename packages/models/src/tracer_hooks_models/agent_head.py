@@ -258,6 +258,10 @@ class LinearAgentHead:
             team=rows.team,
         )
 
+    def knows(self, trajectory: Trajectory) -> bool:
+        """Tell whether a run is of a kind of team that was learnt from."""
+        return self.team_of(trajectory) is not None
+
     def log_odds(
         self, table: FeatureTable, trajectory: Trajectory
     ) -> tuple[Mapping[str, float], Mapping[tuple[str, ErrorMode], float]]:

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from functools import lru_cache
 
 from tracer_hooks.diagnosis._provenance._departures import Departure, DepartureKind
 from tracer_hooks.diagnosis._provenance._ledger import Entry, Ledger, Place
@@ -176,13 +177,19 @@ _NEAR = 40
 
 def _speaks_against(text: str, words: Sequence[str]) -> bool:
     """Tell whether a text says of something that it does not count, near to one of the words in the same sentence."""
-    if _OUT.search(text) is None:
-        return False
-    for sentence in _SENTENCE.split(text.casefold()):
+    for sentence, out in _denials_in(text):
         places = [at for word in words if (at := sentence.find(word)) >= 0]
-        if places and any(abs(at - match.start()) <= _NEAR for match in _OUT.finditer(sentence) for at in places):
+        if places and any(abs(at - denied) <= _NEAR for denied in out for at in places):
             return True
     return False
+
+
+@lru_cache(maxsize=256)  # the same few texts are asked about every item
+def _denials_in(text: str) -> list[tuple[str, list[int]]]:
+    """The sentences of a text, folded, that say of something that it does not count, and where they do."""
+    sentences = _SENTENCE.split(text.casefold()) if _OUT.search(text) is not None else ()
+    found = ((sentence, [match.start() for match in _OUT.finditer(sentence)]) for sentence in sentences)
+    return [(sentence, places) for sentence, places in found if places]
 
 
 _MOST_TERMS = 12

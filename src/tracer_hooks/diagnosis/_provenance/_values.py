@@ -29,15 +29,15 @@ MAX_SIGHTINGS = 400
 _CODE = re.compile(
     r"(?<![\w.@/-])#?(?=[\w@-]{0,60}\d)(?=[\w@-]{0,60}[A-Za-z])[A-Za-z0-9]+(?:[-_@][A-Za-z0-9]+)*(?![\w-])"
 )
-_MIXED = re.compile(r"[^\W\d_][-_@]{0,60}\d|\d[-_@]{0,60}[^\W\d_]")
-"""A letter and a digit with no more than joints between them, as every such token has."""
-_ID = re.compile(r"(?<![\w.,/-])\d{3,}(?:-\d+)+(?![\w-])|(?<![\w.,/-])\d{7,}(?![\w-]|[.,]\d)")
+_MIXED = re.compile(r"\d(?:(?<=[^\W\d_]\d)|(?<=[^\W\d_][-_@]\d)|[-_@]?[^\W\d_])")
+"""A letter and a digit with no more than a joint between them, as every such token has."""
+_ID = re.compile(r"\d(?<![\w.,/-]\d)(?:\d{2,}(?:-\d+)+(?![\w-])|\d{6,}(?![\w-]|[.,]\d))")
 _NO_CODE = re.compile(
     r"\d{1,3}(?:st|nd|rd|th)|\d{1,2}[ap]m|\d+(?:\.\d+)?[A-Za-z]{1,3}|\d+-(?:hour|day|week|month|year|minute"
     r"|person|page)s?",
     re.IGNORECASE,
 )
-_NAME = re.compile(r"(?<![\w-])[A-Z][a-zß-ÿ]{2,}(?:[ -](?:(?:de|van|von|der) )?[A-Z][a-zß-ÿ]{2,}){1,3}(?![\w-])")
+_NAME = re.compile(r"[A-Z](?<![\w-][A-Z])[a-zß-ÿ]{2,}(?:[ -](?:(?:de|van|von|der) )?[A-Z][a-zß-ÿ]{2,}){1,3}(?![\w-])")
 _OPENERS = frozenset(
     ("The", "This", "That", "These", "Those", "Dear", "Your", "Our", "Her", "His", "Its", "For", "From")
 )

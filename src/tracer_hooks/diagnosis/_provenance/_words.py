@@ -78,37 +78,17 @@ _MOST_WORDS = 9
 _BULLET = re.compile(
     r"^[ \t]*(?:[-*•·\u2013]|\d{1,2}[.)]|\(\w\)|\[[ x✓✔]?\]|☐|☑|✔|✅)[ \t]+(?P<item>[^\n]{1,120})$", re.MULTILINE
 )
-_ITEM = r"(?!(?:and|or|und|et)\b)[\w'\u2019()/:.\u2013-]*[\w)]"
-_ITEM_WORDS = rf"(?:{_ITEM} ){{0,5}}{_ITEM}"
+# Without ways back, since no shorter item is followed by a space or a comma.
+_ITEM = r"(?!(?:and|or|und|et)\b)(?:['\u2019(/:.\u2013-]*+[\w)]++)++"
+_ITEM_WORDS = rf"{_ITEM}(?: {_ITEM}){{0,5}}+"
 _SERIES = re.compile(
-    rf"(?P<first>{_ITEM_WORDS})(?P<rest>(?: ?, (?!and |or ){_ITEM_WORDS}){{1,12}})"
+    rf"(?<!\w)(?P<first>{_ITEM_WORDS})(?P<rest>(?: ?, (?!and |or ){_ITEM_WORDS}){{1,12}})"
     rf"(?: ?,? (?:and|or|&|und|et) (?P<last>{_ITEM_WORDS}))?"
 )
 _NOTE = re.compile(r"\([^)]*\)")
 _TERM = r"[$€£¥]?\d[\d.,:]*(?: ?[A-Za-z€£$%]{1,4})?"
 _SUM = re.compile(rf"{_TERM}(?:\s*\+\s*{_TERM}){{1,12}}")
 _PLUS = re.compile(r"\s*\+\s*")
-_THOUSANDS = re.compile(r"[.,](?=\d{3}\b)")
-_ZEROS = re.compile(r"[.,]0+$|(?<=[.,]\d)0$")
-_SERIES_CHARS = 1_500
-_LONGEST_SENTENCE = 400
-_SENTENCE_END = re.compile(r"(?<=[.!?;])\s|: ")
-_CHARS = 6_000
-_MOST_WORDS = 9
-_BULLET = re.compile(
-    r"^[ \t]*(?:[-*•·\u2013]|\d{1,2}[.)]|\(\w\)|\[[ x✓✔]?\]|☐|☑|✔|✅)[ \t]+(?P<item>[^\n]{1,120})$", re.MULTILINE
-)
-_ITEM = r"(?!(?:and|or|und|et)\b)[\w'\u2019()/:.\u2013-]*[\w)]"
-_ITEM_WORDS = rf"(?:{_ITEM} ){{0,5}}{_ITEM}"
-_SERIES = re.compile(
-    rf"(?P<first>{_ITEM_WORDS})(?P<rest>(?: ?, (?!and |or ){_ITEM_WORDS}){{1,12}})"
-    rf"(?: ?,? (?:and|or|&|und|et) (?P<last>{_ITEM_WORDS}))?"
-)
-_NOTE = re.compile(r"\([^)]*\)")
-_TERM = r"[$€£¥]?\d[\d.,:]*(?: ?[A-Za-z€£$%]{1,4})?"
-_SUM = re.compile(rf"{_TERM}(?:\s*\+\s*{_TERM}){{1,12}}")
-_PLUS = re.compile(r"\s*\+\s*")
-_CLOCK = re.compile(r"\b(\d{1,2}) ?(?:h|hrs?|hours?|Std\.?)(?: and)? ?(\d{2})(?: ?(?:min|m|minutes?)\b)?")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}\b)")
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 _DATE = re.compile(

@@ -8,15 +8,11 @@ from typing import NamedTuple
 
 from tracer_hooks.diagnosis._reading._errors import failure_text
 from tracer_hooks.diagnosis._reading._run import RunReading
-from tracer_hooks.diagnosis._reading._text import canonical, find_value, number_set, numbers_in, parsed_json
+from tracer_hooks.diagnosis._reading._text import canonical, find_value, number_set, numbers_in
 from tracer_hooks.schema import StepKind
 
 _GENERIC = frozenset(
     ("ok", "okay", "success", "succeeded", "done", "true", "false", "none", "null", "yes", "no", "sent", "saved")
-)
-_LABELLED = re.compile(
-    r"\b(?P<key>[A-Za-z][A-Za-z_]{2,30})\s*(?:is|was|are|=|:|of|at)\s*(?:about |only |now )?[$€£]?"
-    r"(?P<number>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,12}(?:\.\d+)?)(?![\w]|[.,]\d)"
 )
 
 
@@ -30,28 +26,28 @@ class Contradiction(NamedTuple):
     found: _Difference
 
 
-def contradictions(trace: RunReading) -> Iterator[Contradiction]:
+def contradictions(run: RunReading) -> Iterator[Contradiction]:
     """Replies whose number or name differs from the short result of the agent's own tool call."""
-    for index in trace.acts:
-        reply = _reply_on(trace, index)
+    for index in run.acts:
+        reply = _reply_on(run, index)
         if reply is None:
             continue
-        for call in trace.steps[index].tool_calls:
+        for call in run.steps[index].tool_calls:
             if failure_text(call) is not None or not call.result or len(call.result) > 2_000:
                 continue
-            found = _difference(trace, index, reply, call.result)
+            found = _difference(run, index, reply, call.result)
             if found is not None:
                 yield Contradiction(index, reply, call.name, found)
 
 
-def _reply_on(trace: RunReading, index: int) -> int | None:
+def _reply_on(run: RunReading, index: int) -> int | None:
     """The message that follows a tool call, by the same agent or by the next one."""
-    if not trace.steps[index].tool_calls:
+    if not run.steps[index].tool_calls:
         return None
-    following = trace.next_act(index)
-    if following is None or trace.steps[following].kind is not StepKind.MESSAGE:
+    following = run.next_act(index)
+    if following is None or run.steps[following].kind is not StepKind.MESSAGE:
         return None
-    return following if trace.steps[following].content.strip() else None
+    return following if run.steps[following].content.strip() else None
 
 
 class _Difference(NamedTuple):
@@ -65,18 +61,14 @@ class _Difference(NamedTuple):
     """Whether the value stands in plainly the same place; else the result is only left out."""
 
 
-def _difference(trace: RunReading, call_step: int, reply: int, result: str) -> _Difference | None:
+def _difference(run: RunReading, call_step: int, reply: int, result: str) -> _Difference | None:
     """What the reply has in the place of the result."""
-    passage = trace.content(reply)
+    passage = run.content(reply)
     if passage is None:
         return None
-    labelled = _labelled_difference(result, passage.prose)
-    if labelled is not None:
-        start, end, value, expected = labelled
-        return _Difference(value, expected, passage.quote_at(start, end), sure=True)
     result_numbers = number_set(result)
     if len(result_numbers) == 1 and len(result.strip()) <= 200:
-        return _number_difference(trace, call_step, reply, next(iter(result_numbers)))
+        return _number_difference(run, call_step, reply, next(iter(result_numbers)))
     plain = result.strip().strip("\"'.")
     if (
         result_numbers
@@ -92,11 +84,11 @@ def _difference(trace: RunReading, call_step: int, reply: int, result: str) -> _
     return _Difference(plain, plain, None, sure=False)
 
 
-def _number_difference(trace: RunReading, call_step: int, reply: int, expected: str) -> _Difference | None:
-    passage = trace.content(reply)
+def _number_difference(run: RunReading, call_step: int, reply: int, expected: str) -> _Difference | None:
+    passage = run.content(reply)
     if passage is None or find_value(passage.raw, expected) >= 0:
         return None
-    fresh = [match for match in numbers_in(passage.prose) if not _is_known(trace, call_step, canonical(match.group()))]
+    fresh = [match for match in numbers_in(passage.prose) if not _is_known(run, call_step, canonical(match.group()))]
     if len(fresh) != 1:
         return None  # none: not about the number; several: it calculates with it
     value = canonical(fresh[0].group())
@@ -106,29 +98,8 @@ def _number_difference(trace: RunReading, call_step: int, reply: int, expected: 
     return _Difference(fresh[0].group(), expected, quote, sure=True)
 
 
-def _is_known(trace: RunReading, step: int, number: str) -> bool:
-    return number in trace.task_numbers or trace.said_by(step, number)
-
-
-def _labelled_difference(result: str, prose: str) -> tuple[int, int, str, str] | None:
-    """A number of a JSON result that the reply repeats under its key with another value; its place, and both values."""
-    text = result.strip()
-    if not text.startswith("{"):
-        return None
-    data = parsed_json(text)
-    if not isinstance(data, dict):
-        return None
-    fields = {
-        key.casefold(): value
-        for key, value in data.items()
-        if isinstance(value, (int, float)) and not isinstance(value, bool)
-    }
-    values = {canonical(str(value)) for value in fields.values()}
-    for match in _LABELLED.finditer(prose):
-        key, number = match.group("key").casefold(), canonical(match.group("number"))
-        if key in fields and number not in values and not _is_rounding(number, canonical(str(fields[key]))):
-            return match.start(), match.end(), match.group("number"), str(fields[key])
-    return None
+def _is_known(run: RunReading, step: int, number: str) -> bool:
+    return number in run.task_numbers or run.said_by(step, number)
 
 
 def _is_rounding(one: str, other: str) -> bool:

@@ -52,11 +52,13 @@ def fold(name: str) -> str:
     return "".join(char for char in name.casefold() if char.isalnum())
 
 
+@lru_cache(maxsize=1024)
 def is_planner(name: str) -> bool:
     """Tell whether an agent of that name leads others rather than doing the work."""
     return _PLANNER.search(name) is not None
 
 
+@lru_cache(maxsize=1024)
 def is_checker(name: str) -> bool:
     """Tell whether an agent of that name is there to check the work of others."""
     return _CHECKER.search(name.replace("_", " ")) is not None

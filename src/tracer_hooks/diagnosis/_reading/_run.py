@@ -64,8 +64,8 @@ class RunReading:
 
     def content(self, step: int) -> StepPassage | None:
         """The agent's own words in a step; None when it wrote nothing."""
-        first = next(iter(self._passages[step]), None)  # an agent's own words come first
-        return first if first is not None and first.part == "content" else None
+        texts = self._passages[step]  # an agent's own words come first
+        return texts[0] if texts and texts[0].part == "content" else None
 
     def prose(self, step: int) -> str:
         """The agent's own words without code and JSON keys; may be empty."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tracer_hooks.diagnosis._blame import blamed, with_findings
@@ -89,7 +89,9 @@ class Ranking:
     belief: Sequence[float]
     """Calibrated probability that each step is the decisive one; sums to at most 1."""
     scores: StepScores
-    """What the answer rests on: agents, modes and evidence."""
+    """What the answer rests on: steps and evidence."""
+    modes: Callable[[], Mapping[tuple[str, ErrorMode], float]]
+    """Log-odds of each pair of agent and error mode; asked for only where no rule tells the mode."""
     agent_belief: float | None = None
     """Calibrated probability that the agent of the likeliest step is the right one; the summed belief in its steps when
     None."""
@@ -154,7 +156,6 @@ def _answer(view: View, ranking: Ranking) -> Attribution:
             run_id=trajectory.run_id,
             agent=agent,
             step=step,
-            error_mode=_mode(view, ranking, step),
             confidence=round(min(1.0, belief[step]), 6),
             agent_confidence=round(_sure_of(agent, trajectory, ranking, belief), 6),
             candidates=_candidates(trajectory, belief),
@@ -166,7 +167,8 @@ def _answer(view: View, ranking: Ranking) -> Attribution:
         view.run,
     )
     # What a rank alone says of the mode is a guess.
-    return answered if answered.certainty != "weak" else answered.model_copy(update={"error_mode": None})
+    mode = None if answered.certainty == "weak" else answered.error_mode or _mode(view, ranking, step)
+    return answered if mode == answered.error_mode else answered.model_copy(update={"error_mode": mode})
 
 
 def _mode(view: View, ranking: Ranking, step: int) -> ErrorMode:
@@ -175,7 +177,7 @@ def _mode(view: View, ranking: Ranking, step: int) -> ErrorMode:
     told = mode_in([signal for signal in signals if signal.weight >= MODERATE])
     if told is not None:
         return told
-    modes = {mode: odds for (name, mode), odds in ranking.scores.modes.items() if name == view.agents[step]}
+    modes = {mode: odds for (name, mode), odds in ranking.modes().items() if name == view.agents[step]}
     if modes:
         return max(modes, key=lambda mode: modes[mode])
     return max(signals, key=lambda signal: signal.weight).mode if signals else ErrorMode.FM_1_1

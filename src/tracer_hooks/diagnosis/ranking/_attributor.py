@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Protocol
@@ -15,10 +15,10 @@ from tracer_hooks.diagnosis._protocol import FitReport, StepScores
 from tracer_hooks.diagnosis._weight_files import read_saved, write_saved
 from tracer_hooks.diagnosis.ranking._answers import Ranking, attribution_by, has_content
 from tracer_hooks.diagnosis.ranking._fit import adapt, cases_of, fit_structural
-from tracer_hooks.diagnosis.ranking._model import StructuralModel
-from tracer_hooks.diagnosis.ranking._pooling import sharpened
+from tracer_hooks.diagnosis.ranking._model import StructuralModel, prior_logits
+from tracer_hooks.diagnosis.ranking._pooling import normalised, sharpened
 from tracer_hooks.diagnosis.ranking._signals import trust_in
-from tracer_hooks.diagnosis.ranking._table import FeatureTable, features_of, table_of
+from tracer_hooks.diagnosis.ranking._table import FeatureTable, feature_of, features_of, table_of
 from tracer_hooks.diagnosis.ranking._view import View
 from tracer_hooks.schema import AgentFault, Attribution, ErrorMode, LabeledTrajectory, Step, Trajectory
 
@@ -50,11 +50,16 @@ class StructuralAttributor:
         signature = f"{self.name}/{SAVED}{fit}" if self._model.is_fitted else f"{self.name}/{VERSION}"
 
         def ranked(view: View) -> Ranking:
-            scores = self._scores(view)
+            scores, head = StepScores(steps=self._steps(view)), agent_head()
             belief, sure_of_agent = self._belief(view, scores)
-            faults = _faults(scores, trajectory)
+            is_known = head is not None and head.knows(trajectory)
             return Ranking(
-                belief=belief, scores=scores, agent_belief=sure_of_agent, faults=faults, is_own_fit=is_own_fit
+                belief=belief,
+                scores=scores,
+                modes=lambda: self._scores(view).modes,
+                agent_belief=sure_of_agent,
+                faults=head.faults_of(self._scores(view), trajectory) if head is not None and is_known else (),
+                is_own_fit=is_own_fit,
             )
 
         return attribution_by(ranked, trajectory, reference, attributor=signature)
@@ -115,16 +120,27 @@ class StructuralAttributor:
         steps = sharpened(np.array(scores.steps), sure.of_step(float(belief[best])))
         return [float(one) for one in steps], sure.of_agent(float(belief[own].sum()))
 
+    def _steps(self, view: View) -> tuple[float, ...]:
+        """Log-beliefs over the steps; before a fit, few of the features have a say."""
+        if self._model.is_fitted:
+            logits = self._model.logits(table_of(view), view.agents)
+        else:
+            logits = normalised(prior_logits(partial(feature_of, view)))
+        return tuple(float(one) for one in logits)
+
     def _scores(self, view: View) -> StepScores:
-        table = table_of(view)
-        logits = self._model.logits(table, view.agents)
+        """The same with what the head over agents and modes says."""
         head = agent_head()
-        agents, modes = ({}, {}) if head is None else head.log_odds(table, view.trajectory)
-        return StepScores(steps=tuple(float(one) for one in logits), agents=agents, modes=modes)
+        agents, modes = ({}, {}) if head is None else head.log_odds(table_of(view), view.trajectory)
+        return StepScores(steps=self._steps(view), agents=agents, modes=modes)
 
 
 class AgentHead(Protocol):
     """Tells which agents of a run are at fault, and with which error modes; tracer-hooks-models brings one."""
+
+    def knows(self, trajectory: Trajectory) -> bool:
+        """Tell whether a run is of a kind of team that it has learnt from."""
+        ...
 
     def log_odds(
         self, table: FeatureTable, trajectory: Trajectory
@@ -151,8 +167,3 @@ def agent_head() -> AgentHead | None:
 def _feature_names() -> tuple[str, ...]:
     """They are the same for every run."""
     return features_of(Trajectory(run_id="-", steps=(Step(index=0, agent="-"),))).names
-
-
-def _faults(scores: StepScores, trajectory: Trajectory) -> tuple[AgentFault, ...]:
-    head = agent_head()
-    return () if head is None else head.faults_of(scores, trajectory)

@@ -13,8 +13,8 @@ from tracer_hooks.diagnosis._reading._errors import limit_reached
 from tracer_hooks.diagnosis._reading._roles import Role, fold, is_person
 from tracer_hooks.diagnosis._reading._run import says_something
 from tracer_hooks.diagnosis._reading._text import number_set
-from tracer_hooks.diagnosis.ranking._language import ENDS, claims, failure, language
-from tracer_hooks.diagnosis.ranking._signals import DECISIVE, MODERATE, Family
+from tracer_hooks.diagnosis.ranking._language import ENDS, HEDGE, OBJECTS, SKIP, assumption, claims, failure
+from tracer_hooks.diagnosis.ranking._signals import DECISIVE, MODERATE, PLACEHOLDER_IN_CODE, Family
 from tracer_hooks.diagnosis.ranking._view import Column, View
 from tracer_hooks.diagnosis.ranking._work import agreement, repetition, work
 from tracer_hooks.schema import RunOutcome, StepKind
@@ -42,7 +42,7 @@ class DetectorReading:
     def columns(self) -> Mapping[str, Column]:
         """Features by name, one number for each step."""
         columns: dict[str, Column] = {}
-        for group in (failure, language, claims, repetition, agreement, work):
+        for group in (failure, assumption, claims, repetition, agreement, work):
             columns.update(self.view.columns(group))
         return columns
 
@@ -98,7 +98,7 @@ class DetectorReading:
         texts = [
             self.view.texts[index].said[-2_000:] for index in range(max(0, self.last_step - 1), self.last_step + 1)
         ]
-        return any(ENDS.search(text) or _CLOSES.search(text) for text in texts)
+        return any(ENDS.is_in(text.lower()) or _CLOSES.search(text) for text in texts)
 
     @cached_property
     def machine_words(self) -> list[tuple[int, bool]]:
@@ -148,28 +148,8 @@ _REQUEST = re.compile(
     r"|\bplease (?!let me know|feel free|note)\w+",
     re.IGNORECASE,
 )
-_OBJECTS = re.compile(
-    r"\b(?:incorrect(?:ly)?|wrong|mistakes?|flaw(?:ed|s)?|inaccurate|misinterpret\w*|mislead\w*|contradict\w*|discrepanc\w+"
-    r"|disagree\w*|inconsistent|not (?:correct|accurate|consistent|align\w*)|does not (?:match|align|follow)"
-    r"|fail(?:s|ed)? to|(?:overlook|ignor)(?:s|ed|ing)|needs? (?:to be )?(?:correct|fix|revis)\w*)\b",
-    re.IGNORECASE,
-)
 _ASKS_FOR_IT = re.compile(
     r"\b(?:assum|suppos|simulat|hypothe|pretend|imagin|estimat|mock|dummy|placeholder)\w*", re.IGNORECASE
-)
-_PLACED = re.compile(
-    r"YOUR_[A-Z_]{3,}|your_?api_?key|path[_/]to[_/]\w|\bX{4,}\b"
-    r"|(?i:#.{0,40}\b(?:placeholder|replace (?:this )?with|dummy|mock|hypothetical|assum\w+)\b|<(?:insert|your)[ _-]\w)"
-)
-_HEDGES = re.compile(
-    r"\b(?:might|maybe|perhaps|possibly|probably|likely|appears? to|seems? to|i think|i believe|it is possible|not sure"
-    r"|unclear)\b",
-    re.IGNORECASE,
-)
-_SHORTCUTS = re.compile(
-    r"\b(?:no need to|not necessary|unnecessary|skip(?:ping|ped)?|without (?:verif|check|test)\w*|ignor(?:e|ed|ing)"
-    r"|regardless|irrelevant|for (?:the sake of )?simplicity|bypass\w*|gloss\w* over|disregard\w*)\b",
-    re.IGNORECASE,
 )
 _UNFINISHED = re.compile(
     r"\b(?:TODO|to be (?:done|completed|determined)|still (?:need|have|has|remain|missing|open|pending)"
@@ -262,16 +242,6 @@ def off_the_task(reading: DetectorReading) -> float:
     return max(0.0, 1.0 - 5.0 * len(own & task) / len(task))
 
 
-def stopped_for_length(reading: DetectorReading) -> bool:
-    """The framework stopped the run for its length."""
-    return limit_reached(reading.run)
-
-
-def error_not_overcome(reading: DetectorReading) -> bool:
-    """The last that a machine said is a failure."""
-    return bool(reading.machine_words) and reading.machine_words[-1][1]
-
-
 def errors_reported(reading: DetectorReading) -> float:
     """Much of what machines said is failure."""
     failed = sum(wrong for _, wrong in reading.machine_words)
@@ -290,7 +260,10 @@ def made_up(reading: DetectorReading) -> float:
         return 0.0
     assumed = reading.columns["language: assumes or simulates"]
     return _often(
-        sum(assumed[i] > 0 or _PLACED.search(reading.view.texts[i].said) is not None for i in reading.telling)
+        sum(
+            assumed[i] > 0 or PLACEHOLDER_IN_CODE.search(reading.view.texts[i].said) is not None
+            for i in reading.telling
+        )
     )
 
 
@@ -318,9 +291,8 @@ def _shown(reading: DetectorReading, index: int) -> bool:
 
 def hedged_end(reading: DetectorReading) -> float:
     """The last acts hedge."""
-    return min(
-        1.0, max((len(_HEDGES.findall(reading.view.texts[index].prose)) for index in reading.late[-2:]), default=0) / 4
-    )
+    hedges = HEDGE.times_in([reading.view.texts[index].lower for index in reading.late[-2:]])
+    return min(1.0, float(hedges.max(initial=0.0)) / 4)
 
 
 def answers_differ(reading: DetectorReading) -> float:
@@ -352,7 +324,7 @@ def answer_changes(reading: DetectorReading) -> float:
 def objection_open(reading: DetectorReading) -> float:
     """The last acts object to what another said, and no act after them puts it right."""
     last = next((index for index in reversed(reading.late[-2:]) if _objects(reading, index)), None)
-    return 0.0 if last is None else min(1.0, len(_OBJECTS.findall(reading.view.texts[last].prose)) / 2)
+    return 0.0 if last is None else min(1.0, float(OBJECTS.times_in([reading.view.texts[last].lower]).sum()) / 2)
 
 
 def objections(reading: DetectorReading) -> float:
@@ -361,7 +333,7 @@ def objections(reading: DetectorReading) -> float:
 
 
 def _objects(reading: DetectorReading, index: int) -> bool:
-    if _OBJECTS.search(reading.view.texts[index].prose) is None:
+    if not OBJECTS.is_in(reading.view.texts[index].lower):
         return False
     return any(
         before < index and reading.view.agents[before] != reading.view.agents[index] for before in reading.first_of_two
@@ -380,18 +352,8 @@ def no_progress(reading: DetectorReading) -> float:
 
 def shortcuts(reading: DetectorReading) -> float:
     """Acts that leave something out or go round it, over all acts."""
-    seen = sum(_SHORTCUTS.search(reading.view.texts[index].prose) is not None for index in reading.telling)
+    seen = sum(SKIP.is_in(reading.view.texts[index].lower) for index in reading.telling)
     return seen / (len(reading.telling) + 2)
-
-
-def rule_error(reading: DetectorReading) -> float:
-    """The rules about errors and tools."""
-    return reading.strongest(Family.ERROR, Family.TOOL)
-
-
-def rule_value(reading: DetectorReading) -> float:
-    """The rules about sums and values that contradict each other."""
-    return reading.strongest(Family.ARITHMETIC, Family.CONTRADICTION)
 
 
 class FailureSign(NamedTuple):
@@ -412,8 +374,10 @@ SIGNS: dict[str, FailureSign] = {
     "ends with doubt in its answer": FailureSign(doubted_answer, 1.963),
     "ends with work left to do": FailureSign(work_left, 1.4739),
     "ends off the task": FailureSign(off_the_task, 2.1755),
-    "was stopped for its length": FailureSign(stopped_for_length, 2.0),
-    "an error that was not overcome": FailureSign(error_not_overcome, 2.0122),
+    "was stopped for its length": FailureSign(lambda reading: limit_reached(reading.run), 2.0),
+    "an error that was not overcome": FailureSign(
+        lambda reading: bool(reading.machine_words) and reading.machine_words[-1][1], 2.0122
+    ),
     "many errors": FailureSign(errors_reported, 1.4277),
     "empty-handed": FailureSign(empty_handed, 1.9875),
     "made-up data": FailureSign(made_up, 2.0942),
@@ -426,8 +390,10 @@ SIGNS: dict[str, FailureSign] = {
     "objections": FailureSign(objections, 1.5229),
     "leaves something out": FailureSign(shortcuts, 1.9823),
     "no progress, says who leads": FailureSign(no_progress, 2.2701),
-    "rules: errors and tools": FailureSign(rule_error, 1.8348),
-    "rules: sums and contradictions": FailureSign(rule_value, 1.9513),
+    "rules: errors and tools": FailureSign(lambda reading: reading.strongest(Family.ERROR, Family.TOOL), 1.8348),
+    "rules: sums and contradictions": FailureSign(
+        lambda reading: reading.strongest(Family.ARITHMETIC, Family.CONTRADICTION), 1.9513
+    ),
 }
 """Each is evidence of a failure in any team, whatever its domain."""
 _INTERCEPT = -1.1064

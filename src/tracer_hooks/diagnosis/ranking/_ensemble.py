@@ -178,7 +178,7 @@ class EnsembleAttributor:
             if scores is None:
                 return None
             # Nothing says how often such a pool is right.
-            return Ranking(belief=[own * _TRUST for own in scores.belief()], scores=scores)
+            return Ranking(belief=[own * _TRUST for own in scores.belief()], scores=scores, modes=lambda: scores.modes)
 
         return attribution_by(ranked, trajectory, reference, attributor=signature)
 

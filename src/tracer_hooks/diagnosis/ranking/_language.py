@@ -5,162 +5,123 @@ from __future__ import annotations
 import re
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tracer_hooks.diagnosis._reading._errors import ERROR_MARKER
 from tracer_hooks.diagnosis.ranking._signals import MADE_UP, MAKES_UP, PLACEHOLDER_IN_CODE
-from tracer_hooks.diagnosis.ranking._view import Column, View, first_of, folded, last_of, mentions
+from tracer_hooks.diagnosis.ranking._view import Column, Quick, View, first_of, folded, last_of, quick
 
-
-class Quick:
-    """A pattern whose letters are all small, for text in lower case.
-
-    Args:
-        pattern: What is looked for.
-        parts: Every match has one of them, in lower case.
-    """
-
-    def __init__(self, pattern: re.Pattern[str], *parts: str) -> None:
-        self.pattern = pattern
-        self.parts = parts
-        self._folded = folded(pattern)
-
-    def is_in(self, text: str) -> bool:
-        """Tell whether there is a match."""
-        return mentions(text, self.parts) and self._folded.search(text) is not None
-
-    def times_in(self, texts: list[str]) -> NDArray[np.float64]:
-        """How many matches there are in each text."""
-        find = self._folded.findall
-        return np.array([float(len(find(text))) if mentions(text, self.parts) else 0.0 for text in texts])
-
-
-ENDS = re.compile(
+ENDS = quick(
     r"\bterminate\b|\b(?:task|work|everything|all) (?:is|has been|are) (?:now )?(?:complete|done|finished)",
-    re.IGNORECASE,
+    "terminate|complete|done|finished",
 )
-APPROVES = re.compile(
+APPROVES = quick(
     r"\b(?:approved?|looks? (?:good|correct|right|fine)|(?:is|are|seems?|appears?) (?:all )?(?:correct"
     r"|accurate|valid|right|fine)|verified|confirm(?:ed|s)?|lgtm|no (?:issues|errors|problems) (?:found)?"
     r"|well done)\b",
-    re.IGNORECASE,
+    "approve|look|correct|accurate|valid|right|fine|verified|confirm|lgtm|no |well done",
 )
-REJECTS = re.compile(
+REJECTS = quick(
     r"\b(?:not (?:correct|accurate|valid|approved|verified)|incorrect|wrong|inaccurate|error in|mistake"
     r"|reject|cannot confirm|could not verify|unable to|however)\b",
-    re.IGNORECASE,
+    "not |correct|wrong|accurate|error in|mistake|reject|unable|however",
 )
-HEDGE = re.compile(
+HEDGE = quick(
     r"\b(?:might|maybe|perhaps|possibly|probably|likely|appears? to|seems? to|approximately|roughly|i think|i believe"
     r"|typically|generally|usually|estimated?|it is possible|not sure|unclear|unsure)\b",
-    re.IGNORECASE,
+    "might|maybe|perhaps|possibl|probably|likely|appear|seem|approximately|roughly|think|believe|"
+    "typically|generally|usually|estimate|sure|unclear",
 )
-CLAIM = re.compile(
+CLAIM = quick(
     r"\b(?:i|we)(?: have|'ve)?(?: now| already| successfully| just)? (?:reviewed|checked|retrieved"
     r"|accessed|examined|verified"
     r"|found|searched|confirmed|analy[sz]ed|identified|calculated|looked|read|obtained|gathered"
     r"|inspected|compared|located)\b",
-    re.IGNORECASE,
+    "i |we |i've|we've",
 )
-INTENT = re.compile(
-    r"\b(?:i(?:'ll| will| am going to)|we(?:'ll| will)|let(?:'s| us| me)|proceed|next,)\b", re.IGNORECASE
+INTENT = quick(
+    r"\b(?:i(?:'ll| will| am going to)|we(?:'ll| will)|let(?:'s| us| me)|proceed|next,)\b",
+    "i'll|i will|i am|we'll|we will|let|proceed|next,",
 )
-APOLOGY = re.compile(r"\b(?:sorry|apologi[sz]e|my mistake|i made an error|i was wrong|oversight)\b", re.IGNORECASE)
-CORRECTION = re.compile(
+APOLOGY = quick(
+    r"\b(?:sorry|apologi[sz]e|my mistake|i made an error|i was wrong|oversight)\b",
+    "sorry|apolog|mistake|an error|was wrong|oversight",
+)
+CORRECTION = quick(
     r"\b(?:actually|correct(?:ed|ion|ing)|revis(?:ed|ing)|re-?evaluat\w+|re-?check\w*|let's correct"
     r"|upon review|fix(?:ed|ing)?)\b",
-    re.IGNORECASE,
+    "actually|correct|revis|eval|check|review|fix",
 )
-CERTAIN = re.compile(
+CERTAIN = quick(
     r"\b(?:therefore|thus|hence|clearly|obviously|definitely|in conclusion|conclude|must be"
     r"|the (?:final )?answer is)\b",
-    re.IGNORECASE,
+    "therefore|thus|hence|clearly|obviously|definitely|conclu|must|answer",
 )
-MEMORY = re.compile(
+MEMORY = quick(
     r"\b(?:based on (?:my|general|common|prior|existing|available|historical|typical) (?:knowledge"
     r"|information|data|understanding)"
     r"|from memory|known (?:to|that|facts)|as (?:is )?(?:commonly )?known|knowledge cutoff|as of my|it is known)\b",
-    re.IGNORECASE,
+    "based on|memory|known|cutoff|as of my",
 )
-VERIFY = re.compile(
+VERIFY = quick(
     r"\b(?:verif\w+|double[- ]?check\w*|validat\w+|cross[- ]?(?:check|referenc)\w*|confirm\w*|test(?:s|ed|ing)?)\b",
-    re.I,
+    "verif|double|validat|cross|confirm|test",
 )
-MANUAL = re.compile(r"\b(?:manual(?:ly)?|by hand|visual(?:ly)? inspect\w*|eyeball\w*|mentally)\b", re.IGNORECASE)
+MANUAL = quick(
+    r"\b(?:manual(?:ly)?|by hand|visual(?:ly)? inspect\w*|eyeball\w*|mentally)\b",
+    "manual|by hand|inspect|eyeball|mentally",
+)
 _QUOTED = re.compile(r"[\"\u201c][^\"\u201d\n]{12,200}[\"\u201d]")
 EQUATION = re.compile(r"=\s*-?\d|\\frac|\\times|\\boxed|\d\s*[*/+\-\u00d7]\s*\d")
-REFUSAL = re.compile(
-    r"\b(?:i (?:cannot|can't|am not able to|am unable to)|as an ai|i do not have access|beyond my)\b", re.IGNORECASE
+REFUSAL = quick(
+    r"\b(?:i (?:cannot|can't|am not able to|am unable to)|as an ai|i do not have access|beyond my)\b",
+    "cannot|can't|able to|as an ai|access|beyond",
 )
-SKIP = re.compile(
+SKIP = quick(
     r"\b(?:no need|not necessary|unnecessary|skip(?:ping|ped)?|without (?:verif|check|test)\w*"
     r"|instead,? (?:i|we)|ignor(?:e|ing)|regardless"
     r"|irrelevant|for simplicity|simplif\w+|alternatively|bypass\w*)\b",
-    re.IGNORECASE,
+    "need|necessary|skip|without|instead|ignor|regardless|irrelevant|simpl|alternatively|bypass",
 )
-_CERTAIN = Quick(
-    CERTAIN, "therefore", "thus", "hence", "clearly", "obviously", "definitely", "conclu", "must", "answer"
-)
-_INTENT = Quick(INTENT, "i'll", "i will", "i am", "we'll", "we will", "let", "proceed", "next,")
-_APOLOGY = Quick(APOLOGY, "sorry", "apolog", "mistake", "an error", "was wrong", "oversight")
-_CORRECTION = Quick(CORRECTION, "actually", "correct", "revis", "eval", "check", "review", "fix")
-_REFUSAL = Quick(REFUSAL, "cannot", "can't", "able to", "as an ai", "access", "beyond")
-_SKIP = Quick(
-    SKIP,
-    *("need", "necessary", "skip", "without", "instead", "ignor", "regardless", "irrelevant", "simpl", "alternatively"),
-    "bypass",
-)
-_MEMORY = Quick(MEMORY, "based on", "memory", "known", "cutoff", "as of my")
-_HEDGE = Quick(
-    HEDGE,
-    *("might", "maybe", "perhaps", "possibl", "probably", "likely", "appear", "seem", "approximately", "roughly"),
-    *("think", "believe", "typically", "generally", "usually", "estimate", "sure", "unclear"),
-)
-_VERIFY = Quick(VERIFY, "verif", "double", "validat", "cross", "confirm", "test")
-_MANUAL = Quick(MANUAL, "manual", "by hand", "inspect", "eyeball", "mentally")
-_ENDS = Quick(ENDS, "terminate", "complete", "done", "finished")
-_APPROVES = Quick(
-    APPROVES,
-    *("approve", "look", "correct", "accurate", "valid", "right", "fine", "verified", "confirm", "lgtm", "no "),
-    "well done",
-)
-_REJECTS = Quick(REJECTS, "not ", "correct", "wrong", "accurate", "error in", "mistake", "reject", "unable", "however")
-_CLAIM = Quick(CLAIM, "i ", "we ", "i've", "we've")
-_MADE_UP = Quick(MADE_UP, *MAKES_UP)
+_MADE_UP = Quick(MADE_UP, MAKES_UP)
 
 
 def language(view: View) -> dict[str, Column]:
     """Words that give an agent away."""
-    prose = [text.prose for text in view.texts]
+    lower = [text.lower for text in view.texts]
+    return {
+        "language: hedges": np.log1p(HEDGE.times_in(lower)),
+        "language: sounds certain": np.log1p(CERTAIN.times_in(lower)),
+        "language: announces what it will do": np.log1p(INTENT.times_in(lower)),
+        "language: apologises": np.minimum(1.0, APOLOGY.times_in(lower)),
+        "language: corrects": np.log1p(CORRECTION.times_in(lower)),
+        "language: refuses": np.minimum(1.0, REFUSAL.times_in(lower)),
+        "language: leaves something out": np.log1p(SKIP.times_in(lower)),
+        "language: by hand": np.minimum(1.0, MANUAL.times_in(lower)),
+        "language: declares the end": np.minimum(1.0, ENDS.times_in(lower)),
+        "language: approves": np.minimum(2.0, APPROVES.times_in(lower)),
+        "language: rejects": np.minimum(2.0, REJECTS.times_in(lower)),
+        "language: speaks of checking": np.log1p(VERIFY.times_in(lower)),
+        "language: calculates": np.log1p(_counts([text.prose for text in view.texts], EQUATION)),
+    }
+
+
+def assumption(view: View) -> dict[str, Column]:
+    """Words of one who assumes, or answers from memory: the part of the language that the prior hears."""
     lower = [text.lower for text in view.texts]
     assumed = view.flags([_MADE_UP.is_in(text) for text in lower]) * _own(view)
     placeholder = np.array([float(bool(PLACEHOLDER_IN_CODE.search(t.said))) for t in view.texts]) * _own(view)
-    memory = _MEMORY.times_in(lower)
     return {
         "language: assumes or simulates": assumed,
         "language: first to assume or simulate": first_of((assumed + placeholder) > 0),
         "language: placeholder in code": placeholder,
-        "language: from memory": memory,
-        "language: hedges": np.log1p(_HEDGE.times_in(lower)),
-        "language: sounds certain": np.log1p(_CERTAIN.times_in(lower)),
-        "language: announces what it will do": np.log1p(_INTENT.times_in(lower)),
-        "language: apologises": np.minimum(1.0, _APOLOGY.times_in(lower)),
-        "language: corrects": np.log1p(_CORRECTION.times_in(lower)),
-        "language: refuses": np.minimum(1.0, _REFUSAL.times_in(lower)),
-        "language: leaves something out": np.log1p(_SKIP.times_in(lower)),
-        "language: by hand": np.minimum(1.0, _MANUAL.times_in(lower)),
-        "language: declares the end": np.minimum(1.0, _ENDS.times_in(lower)),
-        "language: approves": np.minimum(2.0, _APPROVES.times_in(lower)),
-        "language: rejects": np.minimum(2.0, _REJECTS.times_in(lower)),
-        "language: speaks of checking": np.log1p(_VERIFY.times_in(lower)),
-        "language: calculates": np.log1p(_counts(prose, EQUATION)),
+        "language: from memory": MEMORY.times_in(lower),
     }
 
 
 def claims(view: View) -> dict[str, Column]:
     """Claims, with and without something that bears them out."""
     texts = view.texts
-    claimed = view.flags([_CLAIM.is_in(t.lower) for t in texts]) * _own(view)
+    claimed = view.flags([CLAIM.is_in(t.lower) for t in texts]) * _own(view)
     backed = np.array(
         [
             float(bool(t.code) or bool(view.steps[i].tool_calls) or (i > 0 and view.is_report[i - 1]))
@@ -207,17 +168,13 @@ EMPTY_HANDED = re.compile(
 )
 _NO_CODE = re.compile(r"there is no code|no code (?:block|from)|nothing to execute", re.IGNORECASE)
 _NONE = re.compile(r"^\s*(?:None|\[\]|\{\}|nan|null|0)\s*$", re.MULTILINE)
-OBJECTS = re.compile(
+OBJECTS = quick(
     r"\b(?:incorrect|wrong|mistake|error in|not (?:correct|accurate|right|consistent)|inaccurate|flaw"
     r"|issue with|should (?:be|have been)"
     r"|instead of|misinterpret\w*|overlook\w*|contradict\w*|discrepanc\w+|disagree"
     r"|needs? (?:to be )?(?:correct|fix|revis)\w*)\b",
-    re.IGNORECASE,
-)
-_OBJECTS = Quick(
-    OBJECTS,
-    *("correct", "wrong", "mistake", "error in", "accurate", "not right", "not consistent", "flaw", "issue", "should"),
-    *("instead", "interpret", "overlook", "contradict", "discrepanc", "disagree", "need"),
+    "correct|wrong|mistake|error in|accurate|not right|not consistent|flaw|issue|should|instead|"
+    "interpret|overlook|contradict|discrepanc|disagree|need",
 )
 
 
@@ -260,7 +217,7 @@ def failure(view: View) -> dict[str, Column]:
                 for i in range(view.count)
             ]
         ),
-        "failure: objects to others": view.flags([_OBJECTS.is_in(t.lower) for t in view.texts]),
+        "failure: objects to others": view.flags([OBJECTS.is_in(t.lower) for t in view.texts]),
         "failure: objected to by the next speaker": objected,
         "failure: first objected to": first_of(objected > 0),
     }
@@ -280,7 +237,7 @@ def _objections(view: View) -> Column:
         near = (j for j in (index + 1, index + 2) if j in acts and view.agents[j] != view.agents[index])
         following = next(near, None)
         if following is not None:
-            out[index] = float(_OBJECTS.is_in(view.texts[following].lower[:1_500]))
+            out[index] = float(OBJECTS.is_in(view.texts[following].lower[:1_500]))
     return out
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import chain
 from typing import Annotated, Any, Self
@@ -55,13 +55,9 @@ PRIOR: dict[str, float] = {
 """Log-odds by feature."""
 
 
-def prior_logits(table: FeatureTable) -> NDArray[np.float64]:
-    """Log-belief of every step, up to a constant."""
-    column = {name: place for place, name in enumerate(table.names)}
-    total = np.zeros(len(table.values))
-    for name, weight in PRIOR.items():
-        total += weight * table.values[:, column[name]]
-    return total
+def prior_logits(feature: Callable[[str], NDArray[np.float64]]) -> Logits:
+    """Log-belief of every step, up to a constant, from what is asked for by the names of features."""
+    return sum((weight * feature(name) for name, weight in PRIOR.items()), np.zeros(1))
 
 
 ENOUGH_LABELS = 20
@@ -72,8 +68,7 @@ TURNS = "teams that take turns"
 
 def kind_of(table: FeatureTable) -> str:
     """Which kind of team a trajectory is of: one that hands work on, or one that takes turns."""
-    share = table.values[:, table.names.index("run: share of hand-offs")]
-    return HAND_OFFS if share.any() else TURNS
+    return HAND_OFFS if table.column("run: share of hand-offs").any() else TURNS
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +85,7 @@ class RunFeatures:
     @classmethod
     def of(cls, table: FeatureTable, agents: Sequence[str]) -> RunFeatures:
         """Compute them once."""
-        return cls(table, tuple(agents), table.standardised(), prior_logits(table), kind_of(table))
+        return cls(table, tuple(agents), table.standardised(), prior_logits(table.column), kind_of(table))
 
     def members(self, step_logit: KindLogits, agent_logit: KindLogits, trees: Logits) -> Beliefs:
         """Log-beliefs of prior, step logit, trees and agent logit; that of an agent counts for each of its steps."""
@@ -143,7 +138,7 @@ class StructuralModel:
             agents: Who acted in each step.
         """
         if self.forest is None:
-            return normalised(prior_logits(table))
+            return normalised(prior_logits(table.column))
         run = RunFeatures.of(table, agents)
         return self.mixing.logits(run.kind, run.members(self.steps, self.agents, self.forest.logits(table)))
 

@@ -274,9 +274,9 @@ MAKES_UP = (
 )
 """Every match of :data:`MADE_UP` has one of these, in lower case."""
 PLACEHOLDER_IN_CODE = re.compile(
-    r"YOUR_[A-Z_]{3,}|your_?api_?key|path[_/]to[_/]\w|\bX{4,}\b|#.{0,40}\b(?:placeholder"
+    r"YOUR_[A-Z_]{3,}|your_?api_?key|path[_/]to[_/]\w|X(?<!\wX)X{3,}\b|#.{0,40}\b(?:placeholder"
     r"|replace (?:this )?with|dummy|mock|hypothetical|simulat\w+|assum\w+)\b"
-    r"|(?i:<(?:insert|your)[ _-]\w)",
+    r"|<(?i:(?:insert|your)[ _-]\w)",
 )
 
 

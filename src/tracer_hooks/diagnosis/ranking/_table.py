@@ -11,22 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tracer_hooks.diagnosis._reading._errors import ERROR_MARKER
-from tracer_hooks.diagnosis.ranking._language import claims, failure, language
+from tracer_hooks.diagnosis.ranking._language import assumption, claims, failure, language
 from tracer_hooks.diagnosis.ranking._signals import NOTHING_SEEN, Family
-from tracer_hooks.diagnosis.ranking._view import BESIDE, Column, View, first_of, last_of, mentions
+from tracer_hooks.diagnosis.ranking._view import BESIDE, Column, View, first_of, last_of, quick
 from tracer_hooks.diagnosis.ranking._work import agreement, novelty, repetition, run, work
 from tracer_hooks.schema import StepKind, Trajectory
 
 _LIST = re.compile(r"^\s*(?:[-*\u2022]|\d{1,2}[.)])\s", re.MULTILINE)
-PLAN = re.compile(
+PLAN = quick(
     r"\b(?:plan|step \d|first,? (?:i|we)|to solve this|approach|outline|strategy|we (?:will|need to"
     r"|should)|next step)\b",
-    re.IGNORECASE,
+    "plan|step |first|to solve this|approach|outline|strategy|we |next step",
 )
-PLANS = ("plan", "step ", "first", "to solve this", "approach", "outline", "strategy", "we ", "next step")
-"""Every match of :data:`PLAN` has one of these, in lower case."""
-LEDGERS = ("ledger", "plan", "stall", "fact")
-LEDGER = re.compile(r"updated ledger|initial plan|new plan|stalled|replanning|facts? (?:to|we)", re.IGNORECASE)
+LEDGER = quick(r"updated ledger|initial plan|new plan|stalled|replanning|facts? (?:to|we)", "ledger|plan|stall|fact")
 _QUESTION = re.compile(r"\?\s*(?:$|\n)")
 
 
@@ -51,8 +48,8 @@ def shape(view: View) -> dict[str, Column]:
         "shape: only routes": view.flags(view.is_routing),
         "shape: hands the task on": view.flags([view.run.is_brief(i) for i in range(view.count)]),
         "shape: list items": np.log1p([float(len(_LIST.findall(text.prose))) for text in texts]),
-        "shape: plans": view.flags([_plans(text.prose[:3_000]) for text in texts]),
-        "shape: keeps a ledger": view.flags([_keeps_ledger(step.content[:300]) for step in steps]),
+        "shape: plans": view.flags([PLAN.is_in(text.lower[:3_000]) for text in texts]),
+        "shape: keeps a ledger": view.flags([LEDGER.is_in(step.content[:300].lower()) for step in steps]),
         "shape: asks a question": view.flags([_QUESTION.search(text.prose) is not None for text in texts]),
         "shape: share of numbers": np.array([len(t.numbers) / max(1, len(t.words)) for t in texts]),
     }
@@ -90,14 +87,6 @@ def flow(view: View) -> dict[str, Column]:
             [i + 1 < count and view.agents[i + 1] in view.planners for i in range(count)]
         ),
     }
-
-
-def _plans(text: str) -> bool:
-    return mentions(text.lower(), PLANS) and PLAN.search(text) is not None
-
-
-def _keeps_ledger(text: str) -> bool:
-    return mentions(text.lower(), LEDGERS) and LEDGER.search(text) is not None
 
 
 def _standard(values: Column) -> Column:
@@ -286,24 +275,26 @@ def rules(view: View) -> dict[str, Column]:
     return {RULES_TOGETHER: together, **named}
 
 
-_GROUPS: tuple[Callable[[View], dict[str, Column]], ...] = (
-    position,
-    turns,
-    roles,
-    shape,
-    flow,
-    novelty,
-    failure,
-    code,
-    brief,
-    language,
-    claims,
-    repetition,
-    agreement,
-    work,
-    run,
-    rules,
-)
+_GROUPS: dict[str, Callable[[View], dict[str, Column]]] = {
+    "position": position,
+    "turns": turns,
+    "role": roles,
+    "shape": shape,
+    "flow": flow,
+    **dict.fromkeys(("novelty", "survival", "overlap"), novelty),
+    "failure": failure,
+    "code": code,
+    "brief": brief,
+    **dict.fromkeys(("language: first to assume or simulate", "language: from memory"), assumption),
+    "language": language,
+    "claims": claims,
+    "repetition": repetition,
+    "agreement": agreement,
+    "work": work,
+    "run": run,
+    "rules": rules,
+}
+"""Readers of features, by the first word of their names, or by the name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,6 +305,10 @@ class FeatureTable:
     """Name of each feature, ``"group: what it says"``; the same for every trajectory, in the same order."""
     values: NDArray[np.float64]
     """One row for each step, one column for each feature; finite."""
+
+    def column(self, name: str) -> Column:
+        """One feature of every step."""
+        return self.values[:, self.names.index(name)]
 
     def standardised(self) -> NDArray[np.float64]:
         """The values less their mean over the steps of this trajectory, over their spread; constant columns are 0.
@@ -338,10 +333,15 @@ def features_of(trajectory: Trajectory, *, reference: str | None = None) -> Feat
 def table_of(view: View) -> FeatureTable:
     """The features of a trajectory that has been made ready."""
     columns: dict[str, Column] = {}
-    for group in _GROUPS:
+    for group in dict.fromkeys(_GROUPS.values()):
         columns.update(view.columns(group))
     values = np.stack(list(columns.values()), axis=1)
     return FeatureTable(tuple(columns), np.nan_to_num(values, nan=0.0, posinf=0.0, neginf=0.0))
+
+
+def feature_of(view: View, name: str) -> Column:
+    """One feature, without reading those of other groups."""
+    return view.columns(_GROUPS.get(name) or _GROUPS[group_of(name)])[name]
 
 
 def group_of(name: str) -> str:

@@ -21,7 +21,7 @@ from tracer_hooks.diagnosis.ranking._view import (
     highest,
     last_of,
     lowest,
-    mentions,
+    quick,
 )
 from tracer_hooks.schema import StepKind
 
@@ -155,22 +155,22 @@ def _unsaid(view: View, count: int) -> Column:
 
 
 # The progress ledger of Magentic-One (autogen-agentchat 0.4 and later, and autogen-magentic-one before it).
-LOOP = re.compile(r'"is_in_loop"\s*:\s*\{[^{}]*"answer"\s*:\s*true', re.IGNORECASE)
-NO_PROGRESS = re.compile(r'"is_progress_being_made"\s*:\s*\{[^{}]*"answer"\s*:\s*false', re.IGNORECASE)
+LOOP = quick(r'"is_in_loop"\s*:\s*\{[^{}]*"answer"\s*:\s*true', "is_in_loop")
+NO_PROGRESS = quick(r'"is_progress_being_made"\s*:\s*\{[^{}]*"answer"\s*:\s*false', "is_progress_being_made")
 _LIMIT = re.compile(
     r"\bmax(?:imum)?(?: number of)? (?:rounds?|turns?|steps?|time|iterations?|messages?)\b.{0,20}\b(?:reached|exceeded)"
     r"|\b(?:time|step|turn|round|iteration) limit (?:reached|exceeded)",
     re.IGNORECASE,
 )
-STALLED = re.compile(r"\bstalled|replanning|re-?plan\b|\bnew plan\b|stuck in a loop|going in circles", re.IGNORECASE)
-_OBSERVATION = re.compile(
-    r"screenshot|viewport|^Address:|search results?\b|exitcode:|code output|^Title:"
-    r"|metadata was extracted|https?://\S+\s+\S",
-    re.I | re.M,
+STALLED = quick(
+    r"\bstalled|replanning|re-?plan\b|\bnew plan\b|stuck in a loop|going in circles",
+    "stalled|replan|re-plan|new plan|stuck in a loop|going in circles",
 )
-_OBSERVES = (
-    *("screenshot", "viewport", "address:", "search result", "exitcode:", "code output", "title:"),
-    *("metadata was extracted", "http"),
+_OBSERVATION = quick(
+    r"screenshot|viewport|^address:|search results?\b|exitcode:|code output|^title:"
+    r"|metadata was extracted|https?://\S+\s+\S",
+    "screenshot|viewport|address:|search result|exitcode:|code output|title:|metadata was extracted|http",
+    re.I | re.M,
 )
 _HEAD = 4_000
 _CLOSING = 500
@@ -202,19 +202,15 @@ class _Work:
             return False
         if view.planners:
             return last.agent in view.planners and last.kind is not StepKind.HANDOFF and not view.is_routing[-1]
-        closing = ENDS.search(said) is not None or "final answer" in said.lower()
+        closing = ENDS.is_in(said.lower()) or "final answer" in said.lower()
         return closing or bool(view.trajectory.final_output)
 
     @cached_property
     def verdict(self) -> Column:
         """1 where a planner finds that the work goes in a circle or nowhere."""
         view = self.view
-        heads = [step.content[:_HEAD] for step in view.steps]
-        return np.array(
-            [
-                float(agent in view.planners and any(p.search(head) for p in (LOOP, NO_PROGRESS, STALLED)))
-                for agent, head in zip(view.agents, heads, strict=True)
-            ]
+        return view.flags(
+            [step.agent in view.planners and _is_disappointed(step.content[:_HEAD]) for step in view.steps]
         )
 
     @cached_property
@@ -230,6 +226,11 @@ class _Work:
         return out
 
 
+def _is_disappointed(text: str) -> bool:
+    lower = text.lower()
+    return any(pattern.is_in(lower) for pattern in (LOOP, NO_PROGRESS, STALLED))
+
+
 def work(view: View) -> dict[str, Column]:
     """Where the work stood, as seen by who leads it."""
     rounds = _Work(view)
@@ -242,7 +243,7 @@ def work(view: View) -> dict[str, Column]:
     led = float(bool(view.planners))
     planned = view.flags([agent in view.planners for agent in view.agents])
     before_verdict = (np.cumsum(rounds.verdict) == 0).astype(float)
-    seen = view.flags([_observes(text.said[:_HEAD] + text.shown[:500]) for text in view.texts])
+    seen = view.flags([_OBSERVATION.is_in((text.said[:_HEAD] + text.shown[:500]).lower()) for text in view.texts])
     is_reply = (nth > 0).astype(float)
     return {
         "work: a reply": is_reply,
@@ -291,10 +292,6 @@ def run(view: View) -> dict[str, Column]:
         "run: planner disappointed": float(rounds.verdict.any()),
     }
     return {name: np.full(view.count, value) for name, value in constants.items()}
-
-
-def _observes(text: str) -> bool:
-    return mentions(text.lower(), _OBSERVES) and _OBSERVATION.search(text) is not None
 
 
 def _requests(view: View) -> list[int]:

@@ -9,9 +9,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tracer_hooks.diagnosis.ranking import _language, _signals, _table, _view, _work
-from tracer_hooks.diagnosis.ranking._language import Quick
+from tracer_hooks.diagnosis.ranking._view import Quick
 
-QUICK = {name: one for name, one in vars(_language).items() if isinstance(one, Quick)}
+QUICK = {
+    name: one for module in (_language, _table, _work) for name, one in vars(module).items() if isinstance(one, Quick)
+}
 SAYINGS = {
     "made up": (
         *(
@@ -64,9 +66,9 @@ def test_nothing_that_is_said_is_passed_over(name, saying) -> None:
     pattern, parts = {
         "made up": (_signals.MADE_UP, _signals.MAKES_UP),
         "states an answer": (_view._STATED, _view._STATES),
-        "observes": (_work._OBSERVATION, _work._OBSERVES),
-        "plans": (_table.PLAN, _table.PLANS),
-        "keeps a ledger": (_table.LEDGER, _table.LEDGERS),
+        "observes": (_work._OBSERVATION.pattern, _work._OBSERVATION.parts),
+        "plans": (_table.PLAN.pattern, _table.PLAN.parts),
+        "keeps a ledger": (_table.LEDGER.pattern, _table.LEDGER.parts),
     }[name]
     match = pattern.search(saying)
     assert match is not None
@@ -74,7 +76,7 @@ def test_nothing_that_is_said_is_passed_over(name, saying) -> None:
 
 
 def test_a_text_is_counted_and_found_as_by_the_pattern_alone() -> None:
-    quick = Quick(re.compile(r"\bmay(?:be)?\b", re.IGNORECASE), "may")
+    quick = Quick(re.compile(r"\bmay(?:be)?\b", re.IGNORECASE), ("may",))
     texts = ["maybe it may", "mayor", "nothing", ""]
     assert quick.times_in(texts).tolist() == [2.0, 0.0, 0.0, 0.0]
     assert [quick.is_in(text) for text in texts] == [True, False, False, False]
