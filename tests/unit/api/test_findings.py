@@ -98,7 +98,7 @@ def test_the_findings_of_the_diagnosis_come_first(mocks: Mocks) -> None:
 
 def test_a_diagnosis_without_findings_has_no_such_attribute() -> None:
     seen = Recording()
-    team(expected="42", tracer_provider=seen.provider)("x")
+    team(lambda task: "fine", expected="42", tracer_provider=seen.provider)("x")
     (span,) = seen.named("diagnose")
     assert semconv.DIAGNOSIS_FINDINGS not in attributes(span)
 

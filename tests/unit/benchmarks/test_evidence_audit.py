@@ -69,6 +69,9 @@ def diagnosis(*evidence: Evidence, confidence: float = 0.2) -> Attribution:
 RETURNED = "'scout' says '210', but 'prices' returned '{}' in step 0."
 NEW = "'accountant' is the first to say the answer '{}', in step 2; no tool or person gave it before."
 WORKED = "'accountant' works out the answer '{}' in step 2: 3 * 120 + 2 * 55."
+FIRST = "The answer '{}' first stands in what '{}' returned in step {}."
+BROKEN = "The run breaks off at the words of '{}' in step {}; no agent takes them up."
+BY_HAND = "'{}' says in step {} '{}', and its step has no tool call and no code."
 LEFT_OUT = "'writer' leaves out '{}', which step 1 lists with the others."
 GAVE_UP = "'{}' gave up in its last words."
 TRUE_AND_FALSE = [
@@ -78,13 +81,9 @@ TRUE_AND_FALSE = [
     (2, NEW.format("430"), NEW.format("120")),
     (4, LEFT_OUT.format("taxes"), LEFT_OUT.format("tips")),
     (2, WORKED.format(430), WORKED.format(431)),
-    (0, "The answer '55' first stands in what 'prices' returned in step 0.", "The answer '430' first stands in what 'x' returned in step 4."),
-    (4, "'writer' says in step 4 'Rooms, lunches', and its step has no tool call and no code.",
-        "'accountant' says in step 2 'It might be less', and its step has no tool call and no code."),
-    (4, "The run breaks off at the words of 'writer' in step 4; no agent takes them up.",
-        "The run breaks off at the words of 'scout' in step 1; no agent takes them up."),
-    (4, GAVE_UP.format("writer"), GAVE_UP.format("scout")),
-    (1, "'scout' says nearly the same 2 times, in steps 0, 1.", "'scout' says nearly the same 2 times, in steps 1, 2."),
+    (0, FIRST.format("55", "prices", 0), FIRST.format("430", "x", 4)),
+    (4, BY_HAND.format("writer", 4, "Rooms, lunches"), BY_HAND.format("accountant", 2, "It might be less")),
+    (4, BROKEN.format("writer", 4), BROKEN.format("scout", 1)),
 ]  # fmt: skip
 
 
