@@ -126,7 +126,7 @@ def evidence_of(found: Sequence[Finding], step: int | None) -> tuple[Evidence, .
 
 def _mode(finding: Finding | None) -> ErrorMode | None:
     kind = None if finding is None else kind_of(finding)
-    return None if kind is None else kind.mode
+    return None if kind is None or finding is None else kind.modes.get(finding.detail, kind.mode)
 
 
 def _advice(finding: Finding | None) -> str:

@@ -33,6 +33,8 @@ class KindOfFinding:
     """Looks for it in a run of any outcome; yields nothing where it is unsure."""
     mode: ErrorMode | None = None
     """The MAST mode that it shows; None where none fits, or where it depends."""
+    modes: Mapping[str, ErrorMode] = field(default_factory=dict)
+    """By detail, the mode where it is another one."""
     blame: Mapping[str, float] = field(default_factory=dict)
     """By detail, how often the step that it stands at was the decisive one on labelled runs, where the rejected answer
     rested on it; a detail that is not named carries no blame."""

@@ -154,6 +154,7 @@ KIND = KindOfFinding(
     definition="An item of a list or of a tool's result is left out by a step that takes the others.",
     find=find,
     mode=ErrorMode.FM_2_4,
+    modes={NOT_ASKED_FOR: ErrorMode.FM_1_1},
     blame={"": 0.75, NOT_ASKED_FOR: 0.75},
     advice=_advice,
 )

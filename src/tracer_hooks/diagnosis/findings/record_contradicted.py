@@ -233,6 +233,7 @@ KIND = KindOfFinding(
     definition="A value that a step states is another one in the record of a tool, the task or the step it rests on.",
     find=find,
     mode=ErrorMode.FM_2_5,
+    modes={EXAMPLE: ErrorMode.FM_1_1},
     blame={"": 0.77, EXAMPLE: 0.8},
     advice=_advice,
 )
