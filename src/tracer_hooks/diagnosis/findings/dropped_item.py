@@ -27,9 +27,11 @@ _ONE_OF_SEVERAL = re.compile(
 )
 _ADDS_UP = re.compile(r"\b(?:total|sum|altogether|in all|all of)\b|=|\+", re.IGNORECASE)
 NOT_ASKED_FOR = "not_asked_for"
-_ITEM = r"(?:\d{4,}|[A-Z][\w'-]*[a-z\d](?: [A-Z][\w'-]*[a-z\d]){0,2}|[A-Z]+-?\d[\w-]*)"
+_ITEM = (
+    r"(?<!\w)(?:\d{4,12}|[A-Z][\w'-]{0,30}[a-z\d](?: [A-Z][\w'-]{0,30}[a-z\d]){0,2}|[A-Z]{1,10}-?\d[\w-]{0,30})(?!\w)"
+)
 _NAMES = re.compile(r"\b[A-Z][\w'-]+\b")
-_TOGETHER = re.compile(rf"{_ITEM}(?:, {_ITEM})*,? (?:and|&) {_ITEM}")
+_TOGETHER = re.compile(rf"{_ITEM}(?:, {_ITEM}){{0,20}},? (?:and|&) {_ITEM}")
 
 
 def find(run: RunReading) -> Iterator[Finding]:
@@ -82,8 +84,10 @@ def _listed_names(result: str) -> Iterator[frozenset[str]]:
 def _not_asked_for(run: RunReading) -> Iterator[Finding]:
     """The last call of a tool for some of the names, where no call has another of them and no result tells of it."""
     calls = [(step, call) for step in run.acts for call in run.steps[step].tool_calls]
+    if not calls:
+        return
     shown = [passage.raw.casefold() for step in run.acts for passage in run.passages(step, *_SHOWN_BY_CALLS)]
-    first = calls[0][0] if calls else 0
+    first = calls[0][0]
     listed = [(match.group(), "the task names") for match in _TOGETHER.finditer(run.trajectory.task[:_READ])]
     for step in run.acts:
         if step <= first and not run.is_brief(step):
