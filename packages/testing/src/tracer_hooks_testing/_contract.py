@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
-pytest.register_assert_rewrite(
-    "tracer_hooks_testing._base",
-    "tracer_hooks_testing._endings",
-    "tracer_hooks_testing._intervene",
-    "tracer_hooks_testing._isolation",
-    "tracer_hooks_testing._lifecycle",
-    "tracer_hooks_testing._recovery",
-    "tracer_hooks_testing._replay",
-    "tracer_hooks_testing._steps",
-)
+_MODULES = ("_base", "_endings", "_intervene", "_isolation", "_lifecycle", "_recovery", "_replay", "_steps")
+_NAMES = (f"tracer_hooks_testing.{module}" for module in _MODULES)
+pytest.register_assert_rewrite(*(name for name in _NAMES if name not in sys.modules))  # too late for those: it warns
 # Imported after that, so that a failing assertion shows its values.
 from tracer_hooks_testing._endings import EndingsContract, SafetyContract  # noqa: E402
 from tracer_hooks_testing._intervene import InterveneContract  # noqa: E402
