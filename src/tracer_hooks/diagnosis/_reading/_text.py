@@ -27,6 +27,21 @@ _MAX_TRIES = 5_000
 _QUOTED = re.compile(r"(?<!\w)'([^'\n]{1,80})'(?!\w)|\"([^\"\n]{1,80})\"|`([^`\n]{1,80})`|“([^”\n]{1,80})”")
 
 
+def plain_fields(data: object) -> Iterator[tuple[str, str]]:
+    """Keys and plain values of JSON, at any depth."""
+    for key, value in data.items() if isinstance(data, dict) else ():
+        if isinstance(value, (str, int, float)):
+            yield str(key), str(value)
+    for each in data.values() if isinstance(data, dict) else data if isinstance(data, list) else ():
+        yield from plain_fields(each)
+
+
+def sole_argument(arguments: object) -> str:
+    """The one argument of a call as text; empty where it has none or several."""
+    values = list(arguments.values()) if isinstance(arguments, dict) else [arguments]
+    return str(values[0]) if len(values) == 1 else ""
+
+
 def canonical(number: str) -> str:
     """``"1,234.50"`` and ``"1234.5"`` as the same string; any other text casefolded, spaces collapsed."""
     if number.isascii() and number.isdecimal() and number[0] != "0" and len(number) <= 15:

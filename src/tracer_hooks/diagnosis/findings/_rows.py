@@ -35,8 +35,6 @@ _QUALIFIERS = _SUMS | {
 }
 """Words that say what a number is, not what it is of."""
 _SUBJECT = re.compile(r"\W*([A-Z][\w&-]+(?: [A-Z][\w&-]+)?)\s+(\w+)")
-
-
 _ADDS = re.compile(r"\b(?:add|adds|sum|total|altogether|in all)\b")
 _TOTAL = re.compile(
     r"\btotal\b[^.\n]{0,120}?(?<![\w-])(\d+(?:,\d{3})*(?:\.\d+)?)(?![\w%-]|,\d)(?!\s*[*+/=])", re.IGNORECASE
@@ -172,25 +170,28 @@ class OddRow:
     """A row that does not fit what it is taken from."""
 
     step: int
-    row: Row
+    all: tuple[Row, ...]
+    """It, and more rows of the step of which the same is true."""
     source: Source | None
     """What it is of; None where nothing is."""
-    others: int
-    """More rows of the step of which the same is true."""
-    all: tuple[Row, ...]
-    """It and they."""
     leads_to_answer: bool
+
+    @property
+    def row(self) -> Row:
+        """The row that is told."""
+        return self.all[0]
+
+    @property
+    def others(self) -> int:
+        """How many more there are."""
+        return len(self.all) - 1
 
 
 def more_rows(odd: OddRow) -> str:
     """End of a sentence about a row: how many more there are."""
-    return (
-        ""
-        if not odd.others
-        else ", and one more row is wrong"
-        if odd.others == 1
-        else f", and {odd.others} more rows are wrong"
-    )
+    if odd.others == 1:
+        return ", and one more row is wrong"
+    return f", and {odd.others} more rows are wrong" if odd.others else ""
 
 
 def misquoted_rows(run: RunReading) -> Iterator[OddRow]:
@@ -272,10 +273,12 @@ def record_totals(run: RunReading) -> Iterator[tuple[int, int, str, str, Fractio
             lines, fees = _priced(order)
             if reply is None or not lines or _REDUCED.search(call.result or ""):
                 continue
-            allowed = {sum(lines, Fraction()), sum(lines, Fraction()) + sum(fees, Fraction()), *lines, *fees}
+            goods = sum(lines, Fraction())
+            total = goods + sum(fees, Fraction())
+            allowed = {goods, total, *lines, *fees}
             said = stated[-1].group(1)
             if all(abs(Fraction(canonical(said)) - each) > Fraction(1, 100) for each in allowed):
-                yield reply, step, call.name, said, sum(lines, Fraction()) + sum(fees, Fraction())
+                yield reply, step, call.name, said, total
 
 
 def _priced(order: object) -> tuple[list[Fraction], list[Fraction]]:
@@ -330,10 +333,9 @@ def _without(text: str, rows: Sequence[Row]) -> str:
 
 
 def _odd(run: RunReading, step: int, rows: Sequence[Row], odd: Sequence[tuple[Row, Source | None]]) -> OddRow:
-    row, source = odd[0]
+    every = tuple(row for row, _ in odd)
     failed = run.trajectory.outcome is RunOutcome.FAILED
-    every = tuple(each for each, _ in odd)
-    return OddRow(step, row, source, len(odd) - 1, every, failed and _is_used(run, step, rows, every))
+    return OddRow(step, every, odd[0][1], failed and _is_used(run, step, rows, every))
 
 
 def _is_used(run: RunReading, step: int, rows: Sequence[Row], odd: Sequence[Row]) -> bool:

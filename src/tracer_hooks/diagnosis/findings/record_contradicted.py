@@ -14,7 +14,7 @@ from tracer_hooks.diagnosis._provenance import Departure, DepartureKind
 from tracer_hooks.diagnosis._reading._contradictions import contradictions
 from tracer_hooks.diagnosis._reading._errors import failure_text
 from tracer_hooks.diagnosis._reading._run import RunReading
-from tracer_hooks.diagnosis._reading._text import canonical, find_value, numbers_in, parsed_json
+from tracer_hooks.diagnosis._reading._text import canonical, find_value, numbers_in, parsed_json, plain_fields
 from tracer_hooks.diagnosis.findings._departures import from_departure, leads, sure_departures
 from tracer_hooks.diagnosis.findings._kind import KindOfFinding, finding
 from tracer_hooks.diagnosis.findings._rows import Source, misquoted_rows, more_rows
@@ -159,7 +159,7 @@ def _is_of_record(run: RunReading, departure: Departure) -> bool:
         }
         return not keys or bool(keys & named)  # a condition of a search is no copy of what it finds
     results = [parsed_json(passage.raw) for passage in run.passages(source, "result")]
-    if any(True for result in results for _ in _keys_of(result, f"-{_number_of(value)}")):
+    if any(_keys_of(result, f"-{_number_of(value)}") for result in results):
         return False  # money that was paid back, without its sign
     return not any(_is_listed(result, right) for result in results)
 
@@ -175,13 +175,9 @@ def _is_reworded(value: str, right: str) -> bool:
     return is_money[0] != is_money[1] and _number_of(value) == _number_of(right) and value.strip() != right.strip()
 
 
-def _keys_of(data: object, value: str) -> Iterator[str]:
+def _keys_of(data: object, value: str) -> set[str]:
     """The keys under which a value stands."""
-    for key, each in data.items() if isinstance(data, dict) else ():
-        if isinstance(each, (str, int, float)) and str(each) == value:
-            yield str(key)
-    for each in data.values() if isinstance(data, dict) else data if isinstance(data, list) else ():
-        yield from _keys_of(each, value)
+    return {key for key, each in plain_fields(data) if each == value}
 
 
 def _number_of(value: str) -> str:
@@ -201,8 +197,7 @@ def _is_listed(data: object, value: str) -> bool:
 
 def _is_given(run: RunReading, departure: Departure) -> bool:
     """Tell whether the task or an earlier step has the very value: it may be rightly said of something else."""
-    value = departure.value or ""
-    value = _number_of(value)
+    value = _number_of(departure.value or "")
     if find_value(run.trajectory.task, value) >= 0:
         return True
     own_call = departure.step in departure.sources and run.locate(departure.step, value, "arguments") is not None

@@ -1,17 +1,18 @@
 """``replaced_value``: a right value was said, and a later agent put another one in its place without ground.
 
-Told where the expected answer is known, so that the earlier value is known to be right. Silent where the later step
-calls a tool or shows how it comes to its value: then that is what is wrong, and another kind tells it.
+Told where the expected answer is known, so that the earlier value is known to be right, also where the later step has
+a tool work out another one. Silent where a result or the task has the later value: it may be of something else.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from tracer_hooks.diagnosis._reading._answer import answer_in
 from tracer_hooks.diagnosis._reading._run import RunReading
-from tracer_hooks.diagnosis._reading._text import canonical, find_value, is_number, numbers_in
+from tracer_hooks.diagnosis._reading._text import canonical, find_value, is_number, numbers_in, sole_argument
 from tracer_hooks.diagnosis.findings._kind import KindOfFinding, finding
 from tracer_hooks.schema import ErrorMode, Finding, FindingKind, RunOutcome
 
@@ -32,45 +33,48 @@ def find(run: RunReading) -> Iterator[Finding]:
     for index in run.acts:
         if index <= had or run.steps[index].agent == run.steps[had].agent:
             continue
-        other = _other_value(run, index, right)
-        called = None if other is not None else _called_instead(run, index, right)
-        if called is not None:
-            tool, given, result = called
+        replaced = _replacement(run, index, right)
+        if replaced is not None:
+            claimed, how, quote, tool = replaced
             first, second = run.steps[had].agent, run.steps[index].agent
             yield finding(
                 run,
                 _KIND,
-                f"{first!r} had {right} in step {had}; {second!r} has {tool!r} work out {given!r}: {result}",
+                f"{first!r} had {right} in step {had}; {second!r} {how}",
                 step=index,
-                quote=run.locate(index, given, "arguments"),
-                claimed=result,
+                quote=quote,
+                claimed=claimed,
                 right=right,
                 source=had,
                 subject=tool,
                 leads_to_answer=True,
             )
             return
-        if other is not None and find_value(run.final_text, other) >= 0 and not _has_ground(run, index, other):
-            first, second = run.steps[had].agent, run.steps[index].agent
-            yield finding(
-                run,
-                _KIND,
-                f"{first!r} had {right} in step {had}; {second!r} says {other}",
-                step=index,
-                quote=run.locate(index, other, "content"),
-                claimed=other,
-                right=right,
-                source=had,
-                leads_to_answer=True,
-            )
-            return
 
 
-def _called_instead(run: RunReading, index: int, right: str) -> tuple[str, str, str] | None:
-    """A calculation that a step hands to a tool, whose result is the answer instead: tool, calculation, result."""
+class _Replacement(NamedTuple):
+    """What a step puts in the place of the right value."""
+
+    claimed: str
+    how: str
+    quote: str | None
+    tool: str | None = None
+
+
+def _replacement(run: RunReading, index: int, right: str) -> _Replacement | None:
+    """The answer's other value, where a step says it or has a tool work it out."""
+    other = _other_value(run, index, right)
+    if other is None:
+        return _called_instead(run, index, right)
+    if find_value(run.final_text, other) < 0 or _has_ground(run, index, other):
+        return None
+    return _Replacement(other, f"says {other}", run.locate(index, other, "content"))
+
+
+def _called_instead(run: RunReading, index: int, right: str) -> _Replacement | None:
+    """A calculation that a step hands to a tool, whose result is the answer instead."""
     for call in run.steps[index].tool_calls:
-        values = list(call.arguments.values()) if isinstance(call.arguments, dict) else [call.arguments]
-        given, result = str(values[0] if len(values) == 1 else ""), (call.result or "").strip()
+        given, result = sole_argument(call.arguments), (call.result or "").strip()
         is_sum = len(given) <= _LONGEST and len(list(numbers_in(given))) > 1 and re.search(r"[-+*/]", given)
         if (
             is_sum
@@ -78,7 +82,8 @@ def _called_instead(run: RunReading, index: int, right: str) -> tuple[str, str, 
             and canonical(result) != canonical(right)
             and find_value(run.final_text, result) >= 0
         ):
-            return call.name, given, result
+            how = f"has {call.name!r} work out {given!r}: {result}"
+            return _Replacement(result, how, run.locate(index, given, "arguments"), call.name)
     return None
 
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, pairwise
 
 from tracer_hooks.diagnosis._provenance import Departure, DepartureKind
 from tracer_hooks.diagnosis._reading._errors import failure_text
 from tracer_hooks.diagnosis._reading._run import RunReading
-from tracer_hooks.diagnosis._reading._text import canonical, is_number, parsed_json
+from tracer_hooks.diagnosis._reading._text import canonical, is_number, parsed_json, plain_fields, sole_argument
 from tracer_hooks.diagnosis.findings._departures import from_departure, sure_departures
 from tracer_hooks.diagnosis.findings._kind import KindOfFinding, finding
 from tracer_hooks.schema import ErrorMode, Finding, FindingKind, RunOutcome
@@ -40,10 +40,9 @@ def find(run: RunReading) -> Iterator[Finding]:
 
 def _cut_off(run: RunReading) -> Iterator[Finding]:
     """JSON that an agent hands on broken off, where a call of the one who takes it fails for that."""
-    for step in run.acts:
+    for before, step in pairwise(run.acts):
         failure = next(filter(None, map(failure_text, run.steps[step].tool_calls)), "").casefold()
-        before = next((each for each in reversed(run.acts) if each < step), None)
-        if before is None or not any(word in failure for word in _BREAKS_OFF):
+        if not any(word in failure for word in _BREAKS_OFF):
             continue
         handed = run.steps[before].content.strip()
         is_cut = handed[:1] in ("{", "[") and parsed_json(handed) is None
@@ -94,7 +93,7 @@ def _exchanged_fields(run: RunReading) -> Iterator[Finding]:
                 )
                 return
         for call in run.steps[step].tool_calls:
-            for key, value in _leaves(
+            for key, value in plain_fields(
                 parsed_json(call.result or "") if (call.result or "")[:1] in ("{", "[") else None
             ):
                 fields[key.casefold()].add(_plain(value))
@@ -104,23 +103,11 @@ def _plain(value: str) -> str:
     return canonical(value) if is_number(value) else value.casefold()
 
 
-def _leaves(data: object) -> Iterator[tuple[str, str]]:
-    """Keys and plain values of JSON."""
-    for key, value in data.items() if isinstance(data, dict) else ():
-        if isinstance(value, (str, int, float)):
-            yield str(key), str(value)
-        else:
-            yield from _leaves(value)
-    for each in data if isinstance(data, list) else ():
-        yield from _leaves(each)
-
-
 def _ready_numbers(run: RunReading) -> Iterator[Finding]:
     """The first call that gives back the one number that it was called with."""
     for step in run.acts:
         for call in run.steps[step].tool_calls:
-            values = list(call.arguments.values()) if isinstance(call.arguments, dict) else [call.arguments]
-            given = str(values[0]).strip() if len(values) == 1 else ""
+            given = sole_argument(call.arguments).strip()
             if not is_number(given) or not is_number((call.result or "").strip()) or len(canonical(given)) < 2:
                 continue
             if Fraction(canonical(given)) == Fraction(canonical((call.result or "").strip())):
