@@ -15,6 +15,7 @@ from typing import Any
 
 from tracer_hooks._guard import guard, logger, warn_once
 from tracer_hooks.frameworks import Adapter, RunResult, StreamCollector, TeamCall, Verdict
+from tracer_hooks.repair import NOT_RIGHT
 from tracer_hooks.schema import RunOutcome, to_text
 from tracer_hooks.telemetry import ABANDONED, CANCELLED, INTERRUPTED, Content
 from tracer_hooks.values import compare_values
@@ -220,21 +221,27 @@ def _ruling(check: Check, judgement: Any) -> Ruling:
         odd = f"a Verdict with passed={_short_repr(judgement.passed)} and score={_short_repr(judgement.score)}"
     elif _is_bool(judgement):
         passed = bool(judgement)
-        return Verdict(passed=passed, reason=None if passed else f"{name} returned False")
+        return Verdict(passed=True) if passed else _without_reason(f"{name} returned False")
     elif judgement is None:
         return Verdict(passed=False, reason=f"{name} returned None; did it forget to return?")
     elif isinstance(judgement, re.Match):
         return Verdict(passed=True)
     elif _is_score(judgement):
         score = float(judgement)
-        reason = None if score >= PASS_SCORE else f"{name} scored {score:g}, below {PASS_SCORE:g}"
-        return Verdict(passed=score >= PASS_SCORE, reason=reason, score=score)
+        if score >= PASS_SCORE:
+            return Verdict(passed=True, score=score)
+        return _without_reason(f"{name} scored {score:g}, below {PASS_SCORE:g}", score)
     else:
         odd = _short_repr(judgement)
     message = "%s returned %s, expected a bool, a score from 0 to 1, or a Verdict"
     key = f"{name} {id(check)} {type(judgement).__name__}"
     warn_once(key, f"{message}; the outcome of such a run is not known", name, Content(odd))
     return Undecided(message % (name, odd))
+
+
+def _without_reason(said: str, score: float | None = None) -> Verdict:
+    """A failed run of which nothing more is known: there is nothing that the team could be told."""
+    return Verdict(passed=False, reason=said, score=score, feedback=NOT_RIGHT)
 
 
 def _is_bool(value: Any) -> bool:
