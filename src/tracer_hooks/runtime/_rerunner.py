@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
-from tracer_hooks._guard import guard, warn_once
+from tracer_hooks._guard import guard
 from tracer_hooks.config import CaptureConfig, ContentCapture
 from tracer_hooks.errors import AdapterError, CheckError, ConfigError, RecordedFailureError, ReplayError
 from tracer_hooks.frameworks import (
@@ -36,16 +36,16 @@ from tracer_hooks.runtime._judging import (
     Ruling,
     SafeCollector,
     Undecided,
+    ask_check,
     compare_with_expected,
     expected_answer,
     judge_error,
     judge_result,
     read_result,
     run_awaitable,
-    verdict_of,
 )
 from tracer_hooks.schema import RunKind, Trajectory, to_text
-from tracer_hooks.telemetry import Content, Emitter, RunInvocation, RunStart, drive, drive_async, unrecorded
+from tracer_hooks.telemetry import Emitter, RunInvocation, RunStart, drive, drive_async, unrecorded
 
 _NONE: Mapping[str, str] = MappingProxyType({})
 
@@ -186,37 +186,30 @@ class Judge:
         """Judge by the check; None without one.
 
         Raises:
-            CheckError: The check raised or gave something odd, or there is no expected answer for the task: a run that
-                nobody could judge is neither a success nor a failure.
+            CheckError: As :func:`unjudged` says.
         """
-        ruling = self._ruling(result, task)
+        ruling = self.ruling(result, task)
         if isinstance(ruling, Undecided):
-            raise CheckError(f"a run cannot be judged: {ruling.reason}")
+            raise unjudged(ruling, result)
         return ruling
 
-    def _ruling(self, result: RunResult, task: str) -> Ruling | None:
+    def ruling(self, result: RunResult, task: str) -> Ruling | None:
+        """The same without an exception."""
         if self.check is not None:
-            try:
-                return verdict_of(self.check, result, task)
-            except Exception as error:
-                _say_once(self.check, error, task)
-                raise CheckError(
-                    f"the check raised {type(error).__name__}: {error}; expected a bool, a score or a Verdict for "
-                    f"every answer, and this one was {result.text[:200]!r}"
-                ) from error
+            return ask_check(self.check, result, task)
         reference = expected_answer(self.expected, task)
         return compare_with_expected(reference, result.text) if isinstance(reference, str) else reference
 
 
-def _say_once(check: Check, error: Exception, task: str) -> None:
-    kind = type(error).__name__
-    warn_once(
-        f"raising check {id(check)} {kind}",
-        "the check raised %s: %s, for the first time on the task %s; runs that it cannot judge are left out",
-        kind,
-        Content(to_text(error)),
-        Content(repr(task[:80])),
-    )
+def unjudged(ruling: Undecided, result: RunResult) -> CheckError:
+    """The error for a run that nobody could judge, which is neither a success nor a failure.
+
+    The check raised or gave something odd, or there is no expected answer for the task.
+    """
+    raised = f": {to_text(ruling.error)}" if ruling.error is not None else ""
+    error = CheckError(f"{ruling.reason}{raised}; a run cannot be judged, its answer was {result.text[:200]!r}")
+    error.__cause__ = ruling.error
+    return error
 
 
 @dataclass(frozen=True)
@@ -276,12 +269,14 @@ class Rerunner:
         run.intervention = watch if watch.parts else None
         begun = time.monotonic()
         result: RunResult | None = None
+        ruling: Ruling | None = None
         failure: Exception | None = None
         try:
             result = _conduct(made, run)
             # What the check traces belongs to the run, but what it calls is no step of it.
             with run.active(), unrecorded():
-                judged = judge_result(result, None if result.interrupted else self._judge.verdict(result, self.task))
+                ruling = None if result.interrupted else self._judge.ruling(result, self.task)
+            judged = judge_result(result, ruling)
         except Exception as error:
             failure, judged = error, judge_error(error)
         except BaseException as error:
@@ -293,6 +288,8 @@ class Rerunner:
             raise watch.failure
         if isinstance(failure, ReplayError) and not isinstance(failure, RecordedFailureError):
             raise failure
+        if isinstance(ruling, Undecided) and result is not None:
+            raise unjudged(ruling, result)
         return trial
 
     def _start(self, made: Made, kind: RunKind) -> RunInvocation:

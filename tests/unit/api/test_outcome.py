@@ -79,7 +79,7 @@ class Judge:
         (lambda result: True, OK, None),
         (lambda result: False, FAILED, "check: the check returned False"),
         (is_right, FAILED, "check: is_right returned False"),
-        (lambda result: None, FAILED, "check: the check returned None; did it forget to return?"),
+        (lambda result: None, UNKNOWN, "the check returned None; did it forget to return?"),
         (lambda result: re.search("42", result.text), OK, None),
         (lambda result: "42" in result, OK, None),
         (lambda result: "43" in result, FAILED, "check: the check returned False"),
@@ -123,7 +123,7 @@ class Judge:
         (acheck_fails, FAILED, "check: not six times seven"),
         (asserts, FAILED, "check: 43 is missing"),
         (asserts_without_text, FAILED, "check: an assertion of asserts_without_text does not hold"),
-        (raises, FAILED, "check: KeyError: 'total'"),
+        (raises, UNKNOWN, "the check raised KeyError"),
     ],
 )
 def test_checks(check: Any, outcome: RunOutcome, reason: str | None) -> None:
@@ -154,7 +154,45 @@ def test_a_check_that_raises_is_logged_once_but_an_assertion_is_not(caplog: pyte
         judged(asserts)
         assert not caplog.messages
         judged(raises)
-    assert caplog.messages == ["raises raised KeyError: 'total'; the run counts as failed"]
+        judged(raises)
+    assert caplog.messages == [
+        "raises raised KeyError: 'total', on the task 'six times seven'; the outcome of such a run is not known"
+    ]
+
+
+def test_nothing_of_a_broken_check_is_told_or_held_against_anyone() -> None:
+    asked: list[str] = []
+    told: list[tracer_hooks.TeamRun] = []
+
+    def grader_down(result: RunResult) -> bool:
+        raise ConnectionError("grader at http://user:pw-hidden@grader is down")
+
+    @tracer_hooks.hook(check=grader_down, retries=3, on_failure=told.append, on_finding=told.append)
+    def team(task: str) -> str:
+        asked.append(task)
+        return "It is 42."
+
+    assert [team("x"), team("y")] == ["It is 42."] * 2
+    run = run_of(team)
+    assert asked == ["x", "y"]
+    assert (run.attribution, run.repair, run.trajectory.outcome) == (None, None, UNKNOWN)
+    assert (run.outcome_reason, run.trajectory.outcome_reason) == ("the check raised ConnectionError",) * 2
+    assert all(each.outcome is UNKNOWN for each in told)
+
+
+@pytest.mark.parametrize("kind", [TimeoutError, asyncio.CancelledError])
+async def test_a_timeout_or_cancellation_within_the_check_is_not_the_teams(kind: type[BaseException]) -> None:
+    async def slow(result: RunResult) -> bool:
+        raise kind
+
+    async def team(task: str) -> str:
+        return "It is 42."
+
+    runs = await asyncio.gather(*(tracer_hooks.arun(team, "x", check=slow, retries=1) for _ in range(2)))
+    runs.append(await asyncio.to_thread(tracer_hooks.run, lambda task: "It is 42.", "x", check=slow, retries=1))
+    for run in runs:
+        assert (run.outcome, run.outcome_reason) == (UNKNOWN, f"the check raised {kind.__name__}")
+        assert len(run.attempts) == 1
 
 
 @pytest.mark.parametrize("run", [tracer_hooks.run], ids=["sync"])
@@ -165,7 +203,7 @@ def test_an_async_check_works_in_sync_code_inside_a_running_loop(run: Callable[.
     assert asyncio.run(main()).outcome is OK
 
 
-def test_an_async_check_that_raises_inside_a_running_loop_is_a_failure() -> None:
+def test_an_async_check_that_raises_inside_a_running_loop_decides_nothing() -> None:
     async def broken(result: RunResult) -> bool:
         raise KeyError("total")
 
@@ -173,7 +211,7 @@ def test_an_async_check_that_raises_inside_a_running_loop_is_a_failure() -> None
         return tracer_hooks.run(lambda task: "It is 42.", "x", check=broken)
 
     run = asyncio.run(main())
-    assert (run.outcome, run.outcome_reason) == (FAILED, "check: KeyError: 'total'")
+    assert (run.outcome, run.outcome_reason) == (UNKNOWN, "the check raised KeyError")
 
 
 async def test_a_sync_and_an_async_check_in_async_code() -> None:
