@@ -5,10 +5,11 @@ from __future__ import annotations
 import functools
 import inspect
 import weakref
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Generator
 from typing import Any
 
 from tracer_hooks._guard import guard, warn_once
+from tracer_hooks.config import is_disabled
 from tracer_hooks.errors import AdapterError, AdapterNotFoundError, MissingExtraError
 from tracer_hooks.frameworks import KnowsCopies, TeamCall, adapter_for, find_adapters
 from tracer_hooks.frameworks.plain import PlainAdapter, PlainTeam, answer_text
@@ -322,7 +323,8 @@ def hook(target: Any = _DECORATED, /, **options: Any) -> Any:
       parameter and returns a team or a function.
 
     The team's own API keeps its behaviour and return types; :func:`last_run` gives the rest. What is hooked already is
-    given back as it is, with the options of its first hook.
+    given back as it is and keeps the options of its first hook, since runs with them may go on; a log line names those
+    that are not used. :func:`unhook` it first to change them. ``TRACER_HOOKS_DISABLED=1`` gives back what was given.
 
     Args:
         target: What to hook.
@@ -335,10 +337,12 @@ def hook(target: Any = _DECORATED, /, **options: Any) -> Any:
         MissingExtraError: The framework's adapter is not installed.
         UnsupportedVersionError: The framework's version is outside the adapter's range.
     """
+    if is_disabled():
+        return target if target is not _DECORATED else lambda decorated: decorated
     made = make_options(**options)
     if target is _DECORATED:
-        return lambda decorated: _hook(decorated, made)
-    return _hook(target, made)
+        return lambda decorated: hook_with(decorated, made, options)
+    return hook_with(target, made, options)
 
 
 def unhook(target: Any) -> None:
@@ -356,12 +360,16 @@ def unhook(target: Any) -> None:
 def last_run(target: Any) -> TeamRun | None:
     """The newest run of a hooked team or function; of the calling task or thread, when it made one.
 
+    None where there was no run yet, and where ``TRACER_HOOKS_DISABLED`` switches everything off.
+
     Raises:
         AdapterError: ``target`` is not hooked.
     """
     host, factory = host_of(target), factory_of(target)
     if factory is not None and factory.is_certain:
         raise AdapterError(f"{target!r} is a factory, expected the team that it built: last_run(team)")
+    if host is None and is_disabled():
+        return None
     if host is None:
         raise AdapterError(
             f"{target!r} is not hooked; expected a team or function that went through tracer_hooks.hook()"
@@ -369,8 +377,19 @@ def last_run(target: Any) -> TeamRun | None:
     return host.last_run
 
 
-def _hook(target: Any, options: HookOptions) -> Any:
-    if host_of(target) is not None or factory_of(target) is not None:
+def hook_with(target: Any, options: HookOptions, given: Collection[str] = ()) -> Any:
+    """Hook ``target``, unless it is; ``given`` are the names of the options that the user gave."""
+    hooked = factory_of(target) or host_of(target)
+    if hooked is not None:
+        other = [name for name in given if getattr(options, name) != getattr(hooked.options, name)]
+        if other:
+            warn_once(
+                f"hooked {id(hooked)} {other}",
+                "tracer-hooks does not use %s for %r, which is hooked already and keeps the options of its first hook; "
+                "to change them call tracer_hooks.unhook() with it first",
+                ", ".join(f"{name}=" for name in other),
+                getattr(target, "__name__", type(target).__name__),
+            )
         return target
     if inspect.isclass(target):
         raise AdapterNotFoundError(

@@ -224,9 +224,9 @@ def _ruling(check: Check, judgement: Any) -> Ruling:
         passed = bool(judgement)
         return Verdict(passed=passed, reason=None if passed else f"{name} returned False")
     elif judgement is None:
-        reason = f"{name} returned None; did it forget to return?"
-        warn_once(f"{reason} {id(check)}", f"%s {_NOT_KNOWN.capitalize()}", reason)
-        return Undecided(reason)
+        forgot = f"{name} returned None; did it forget to return?"
+        warn_once(f"{forgot} {id(check)}", f"%s {_NOT_KNOWN.capitalize()}", forgot)
+        return Undecided(forgot)
     elif isinstance(judgement, re.Match):
         return Verdict(passed=True)
     elif _is_score(judgement):

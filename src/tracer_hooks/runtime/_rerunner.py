@@ -232,6 +232,7 @@ class Rerunner:
         emitter: Where the runs' spans go.
         is_shared: Whether every run is made on the same team object; runs then wait for each other.
         prompts: Gives what tells the agents other instructions, as in the run that is repeated.
+        name: The team's name; default the one that it has in its framework.
     """
 
     def __init__(
@@ -243,12 +244,14 @@ class Rerunner:
         *,
         is_shared: bool = False,
         prompts: Callable[[], Intervention | None] = lambda: None,
+        name: str | None = None,
     ) -> None:
         self.task, self.is_shared = task, is_shared
         self._make = make
         self._judge = judge
         self._emitter = emitter
         self._prompts = prompts
+        self._name = name
         self._turn: AbstractContextManager[Any] = threading.Lock() if is_shared else nullcontext()
 
     def run(self, intervention: Intervention | None = None, *, kind: RunKind = RunKind.REPLAY) -> Trial:
@@ -295,7 +298,7 @@ class Rerunner:
     def _start(self, made: Made, kind: RunKind) -> RunInvocation:
         info = made.adapter.describe(made.call.team)
         start = RunStart(
-            team=info.name,
+            team=self._name or info.name,
             task=self.task,
             framework=made.adapter.name,
             framework_version=made.adapter.framework_version(),
@@ -328,6 +331,7 @@ def rerunner_of_call(
     *,
     prompts: Callable[[], Intervention | None] = lambda: None,
     built_with: Callable[[], Mapping[str, str]] = dict,
+    name: str | None = None,
 ) -> Rerunner:
     """A runner that repeats a call of the user's: the same method with the same arguments, on a team made anew."""
     bare = call.bare
@@ -344,8 +348,8 @@ def rerunner_of_call(
             return Made(adapter, replace(bare, team=team), is_hooked=True)
         return Made(adapter, replace(bare, team=source.anew(built_with())), is_hooked=False)
 
-    is_shared = not source.has_factory
-    return Rerunner(make, bare.task, judge, replaying_emitter(emitter), is_shared=is_shared, prompts=prompts)
+    is_shared, emitter = not source.has_factory, replaying_emitter(emitter)
+    return Rerunner(make, bare.task, judge, emitter, is_shared=is_shared, prompts=prompts, name=name)
 
 
 def replaying_emitter(emitter: Emitter | None = None) -> Emitter:
