@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import inspect
 import re
-from collections.abc import Callable, Coroutine, Mapping
-from contextvars import ContextVar, Token
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -303,7 +303,8 @@ def _shows_options(function: Any) -> Any:
 
 
 # --- tags -----------------------------------------------------------------------------------------------------------
-def tags(**given: TagValue) -> _Tagged:
+@contextlib.contextmanager
+def tags(**given: TagValue) -> Iterator[None]:
     """Give tags to every run that begins within: ``with tracer_hooks.tags(request=request_id): team(task)``.
 
     Blocks within each other add up, the innermost counts where two name the same tag, and all of them count more than
@@ -314,27 +315,17 @@ def tags(**given: TagValue) -> _Tagged:
         given: Keys of 1 to 64 letters, digits, ``_``, ``.`` and ``-`` with texts of at most 200 characters, numbers or
             bools; a run has 32 tags at most. They are no content: whatever is captured, they stand on the run's span.
     """
-    kept = {}
-    for key, value in given.items():
-        fault = _tag_fault(key, value)
-        if fault is None:
-            kept[key] = tag_text(value)
-        else:
+    faults = {key: _tag_fault(key, value) for key, value in given.items()}
+    for key, fault in faults.items():
+        if fault is not None:
             warn_once(f"tag {fault}", "tracer-hooks leaves out the tag %r: %s", key[:64], fault)
-    return _Tagged(kept)
-
-
-class _Tagged:
-    def __init__(self, kept: Mapping[str, str]) -> None:
-        self._kept = kept
-        self._tokens: list[Token[Mapping[str, str]]] = []
-
-    def __enter__(self) -> None:
-        self._tokens.append(_AROUND.set(_merged(self._kept, _AROUND.get())))
-
-    def __exit__(self, *_: object) -> None:
+    kept = {key: tag_text(value) for key, value in given.items() if faults[key] is None}
+    token = _AROUND.set(_merged(kept, _AROUND.get()))
+    try:
+        yield
+    finally:
         with contextlib.suppress(ValueError):  # of a generator that is closed in another context
-            _AROUND.reset(self._tokens.pop())
+            _AROUND.reset(token)
 
 
 def _merged(near: Mapping[str, str], far: Mapping[str, str]) -> dict[str, str]:

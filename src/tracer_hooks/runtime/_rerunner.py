@@ -207,7 +207,7 @@ def unjudged(ruling: Undecided, result: RunResult) -> CheckError:
     The check raised or gave something odd, or there is no expected answer for the task.
     """
     raised = f": {to_text(ruling.error)}" if ruling.error is not None else ""
-    error = CheckError(f"{ruling.reason}{raised}; a run cannot be judged, its answer was {result.text[:200]!r}")
+    error = CheckError(f"a run cannot be judged: {ruling.reason}{raised} (its answer was {result.text[:200]!r})")
     error.__cause__ = ruling.error
     return error
 

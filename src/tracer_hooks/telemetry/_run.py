@@ -148,7 +148,7 @@ class RunInvocation(Invocation):
             semconv.SCHEMA_VERSION: SCHEMA_VERSION,
             semconv.RUN_ATTEMPT: start.attempt,
             semconv.RUN_TASK: start.task,
-            **{f"{semconv.TAG_PREFIX}{key}": value for key, value in start.tags.items()},
+            **{f"{semconv.TAG}.{key}": value for key, value in start.tags.items()},
             semconv.OI_GRAPH_NODE_PARENT_ID: outer.name if isinstance(outer, AgentInvocation) else None,
         }
 

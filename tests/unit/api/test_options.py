@@ -205,4 +205,4 @@ def test_what_cannot_be_a_tag_is_left_out_with_one_warning(caplog: pytest.LogCap
     entered = copy_context()
     block = tracer_hooks.tags(request=1)
     entered.run(block.__enter__)
-    block.__exit__()  # a generator may be closed in another context
+    block.__exit__(None, None, None)  # a generator may be closed in another context
