@@ -146,7 +146,8 @@ def hook_function(function: Callable[..., Any], options: HookOptions) -> Callabl
         return _factory(function, Factory(function, options, is_certain=True))
     if required or inspect.isasyncgenfunction(function) or inspect.isgeneratorfunction(function):
         return _runner(_plain_team(function), options, TeamSource())
-    return _factory_or_runner(function, Factory(function, options, is_certain=False), options)
+    runner = _runner(_plain_team(function), options, TeamSource(), is_no_result=is_built_team)
+    return _factory(function, Factory(function, options, is_certain=False), runner)
 
 
 def factory_of(target: Any) -> Factory | None:
@@ -171,41 +172,23 @@ def _is_required(parameter: inspect.Parameter) -> bool:
     return parameter.default is parameter.empty and not variadic
 
 
-def _factory(function: Callable[..., Any], factory: Factory) -> Callable[..., Any]:
-    """Teams that ``function`` builds come out hooked."""
-    build: Callable[..., Any]
-    if inspect.iscoroutinefunction(function):
+def _factory(
+    function: Callable[..., Any], factory: Factory, runner: Callable[..., Any] | None = None
+) -> Callable[..., Any]:
+    """Teams that come out of calls of ``function`` are hooked.
 
-        @functools.wraps(function)
-        async def build_async(*args: Any, **kwargs: Any) -> Any:
-            return await (function(*args, **kwargs) if factory.is_off else factory.build_async(args, kwargs))
-
-        build = build_async
-    else:
-
-        @functools.wraps(function)
-        def build_now(*args: Any, **kwargs: Any) -> Any:
-            return function(*args, **kwargs) if factory.is_off else factory.build(args, kwargs)
-
-        build = build_now
-    setattr(build, FACTORY, factory)
-    return build
-
-
-def _factory_or_runner(function: Callable[..., Any], factory: Factory, options: HookOptions) -> Callable[..., Any]:
-    """Wrap a function without required parameters, which proves to be a factory if a team comes out of a call.
-
-    It is conducted as a team of which it is not known whether its calls are runs; a team that comes out is hooked.
+    Until a team comes out of one that is not certain to build any, its calls are made by ``runner``, which takes each
+    for a run.
     """
-    build = _factory(function, factory)
-    runner = _runner(_plain_team(function), options, TeamSource(), is_no_result=is_built_team)
     call: Callable[..., Any]
     if inspect.iscoroutinefunction(function):
 
         @functools.wraps(function)
         async def call_async(*args: Any, **kwargs: Any) -> Any:
-            if factory.is_certain or factory.is_off:
-                return await build(*args, **kwargs)
+            if factory.is_off:
+                return await function(*args, **kwargs)
+            if factory.is_certain or runner is None:
+                return await factory.build_async(args, kwargs)
             return factory.hooked_if_team(await runner(*args, **kwargs), args, kwargs)
 
         call = call_async
@@ -213,15 +196,18 @@ def _factory_or_runner(function: Callable[..., Any], factory: Factory, options: 
 
         @functools.wraps(function)
         def call_now(*args: Any, **kwargs: Any) -> Any:
-            if factory.is_certain or factory.is_off:
-                return build(*args, **kwargs)
+            if factory.is_off:
+                return function(*args, **kwargs)
+            if factory.is_certain or runner is None:
+                return factory.build(args, kwargs)
             value = runner(*args, **kwargs)
             if inspect.iscoroutine(value):
                 return factory.hooked_later(value, args, kwargs)
             return factory.hooked_if_team(value, args, kwargs)
 
         call = call_now
-    setattr(call, HOST, getattr(runner, HOST))
+    if runner is not None:
+        setattr(call, HOST, getattr(runner, HOST))
     setattr(call, FACTORY, factory)
     return call
 
@@ -368,9 +354,9 @@ def last_run(target: Any) -> TeamRun | None:
     host, factory = host_of(target), factory_of(target)
     if factory is not None and factory.is_certain:
         raise AdapterError(f"{target!r} is a factory, expected the team that it built: last_run(team)")
-    if host is None and is_disabled():
-        return None
     if host is None:
+        if is_disabled():
+            return None
         raise AdapterError(
             f"{target!r} is not hooked; expected a team or function that went through tracer_hooks.hook()"
         )

@@ -82,12 +82,17 @@ _CALLBACK = _expect(
 )
 
 
-def _tag_fault(key: object, value: object) -> str | None:
-    if not isinstance(key, str) or _KEY.fullmatch(key) is None:
-        return "a key has 1 to 64 letters, digits, '_', '.' or '-'"
-    if not isinstance(value, (str, int, float)):
-        return f"its value is a {type(value).__name__}, expected a text, a number or a bool"
-    return f"its value is longer than {_LONGEST_VALUE} characters" if len(tag_text(value)) > _LONGEST_VALUE else None
+def _tag_faults(given: Mapping[Any, object]) -> dict[Any, str]:
+    """Keys of what cannot be tags, with the reason."""
+    faults = {}
+    for key, value in given.items():
+        if not isinstance(key, str) or _KEY.fullmatch(key) is None:
+            faults[key] = "a key has 1 to 64 letters, digits, '_', '.' or '-'"
+        elif not isinstance(value, (str, int, float)):
+            faults[key] = f"its value is a {type(value).__name__}, expected a text, a number or a bool"
+        elif len(tag_text(value)) > _LONGEST_VALUE:
+            faults[key] = f"its value is longer than {_LONGEST_VALUE} characters"
+    return faults
 
 
 def tag_text(value: TagValue) -> str:
@@ -183,7 +188,11 @@ class HookOptions:
                 raise ConfigError(
                     f"{option.name} is {getattr(self, option.name)!r}, expected {option.metadata['expected']}"
                 )
-        object.__setattr__(self, "tags", checked_tags(self.tags))
+        for key, fault in _tag_faults(self.tags).items():
+            raise ConfigError(f"the tag {key!r} cannot be used: {fault}")
+        if len(self.tags) > MOST_TAGS:
+            raise ConfigError(f"there are {len(self.tags)} tags, expected at most {MOST_TAGS}")
+        object.__setattr__(self, "tags", dict(self.tags))
         config = HookConfig.from_env(capture=self.capture, store=self.store, retention=self.retention)
         object.__setattr__(self, "config", config)
         if self.prompts == "accepted" and config.store is None:
@@ -315,11 +324,10 @@ def tags(**given: TagValue) -> Iterator[None]:
         given: Keys of 1 to 64 letters, digits, ``_``, ``.`` and ``-`` with texts of at most 200 characters, numbers or
             bools; a run has 32 tags at most. They are no content: whatever is captured, they stand on the run's span.
     """
-    faults = {key: _tag_fault(key, value) for key, value in given.items()}
+    faults = _tag_faults(given)
     for key, fault in faults.items():
-        if fault is not None:
-            warn_once(f"tag {fault}", "tracer-hooks leaves out the tag %r: %s", key[:64], fault)
-    kept = {key: tag_text(value) for key, value in given.items() if faults[key] is None}
+        warn_once(f"tag {fault}", "tracer-hooks leaves out the tag %r: %s", key[:64], fault)
+    kept = {key: tag_text(value) for key, value in given.items() if key not in faults}
     token = _AROUND.set(_merged(kept, _AROUND.get()))
     try:
         yield
@@ -330,21 +338,6 @@ def tags(**given: TagValue) -> Iterator[None]:
 
 def _merged(near: Mapping[str, str], far: Mapping[str, str]) -> dict[str, str]:
     return {**near, **{key: value for key, value in far.items() if key not in near}}
-
-
-def checked_tags(given: Mapping[str, TagValue]) -> dict[str, str]:
-    """``given`` as texts.
-
-    Raises:
-        ConfigError: One of them cannot be a tag, or there are too many.
-    """
-    for key, value in given.items():
-        fault = _tag_fault(key, value)
-        if fault is not None:
-            raise ConfigError(f"the tag {key!r} cannot be used: {fault}")
-    if len(given) > MOST_TAGS:
-        raise ConfigError(f"there are {len(given)} tags, expected at most {MOST_TAGS}")
-    return {key: tag_text(value) for key, value in given.items()}
 
 
 def tags_here(own: Mapping[str, TagValue]) -> dict[str, str]:

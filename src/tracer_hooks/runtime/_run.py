@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import inspect
 from collections.abc import Callable
 from typing import Any
@@ -82,20 +83,9 @@ def _call(hooked: Any, task: str) -> Callable[[], Any]:
     if host is None:
         raise AdapterError(f"{hooked!r} gave no team; expected a factory, a team, or a function that takes a task")
     if inspect.isroutine(hooked):
-        return _BoundCall(hooked, task)
+        return functools.partial(hooked, task)
     call = host.adapter.entry(hooked, task)
-    return _BoundCall(getattr(hooked, call.method), *call.args, **call.kwargs)
-
-
-class _BoundCall:
-    """A function with its arguments, which can be asked whether it is asynchronous."""
-
-    def __init__(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
-        self.function = function
-        self._args, self._kwargs = args, kwargs
-
-    def __call__(self) -> Any:
-        return self.function(*self._args, **self._kwargs)
+    return functools.partial(getattr(hooked, call.method), *call.args, **call.kwargs)
 
 
 def _guarded_call(hooked: Any, call: Callable[[], Any]) -> Any:
@@ -106,8 +96,7 @@ def _guarded_call(hooked: Any, call: Callable[[], Any]) -> Any:
 
 
 async def _guarded_acall(hooked: Any, call: Callable[[], Any]) -> Any:
-    function = getattr(call, "function", call)
-    is_async = inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)
+    is_async = inspect.iscoroutinefunction(call) or inspect.isasyncgenfunction(call)
     try:
         value = call() if is_async else await asyncio.to_thread(_drained, call)
         return await _awaited(value)
