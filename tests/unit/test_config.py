@@ -117,6 +117,7 @@ def test_the_genai_variable_turns_capture_on(value: str, capture: str, monkeypat
         ("TRACER_HOOKS_RETRIES", "-1", "0 or more"),
         ("TRACER_HOOKS_RETRIES", "none", "whole number of retries"),
         ("TRACER_HOOKS_SUPPRESS", "2", "'0' or '1'"),
+        *(("TRACER_HOOKS_EXIT_SECONDS", wrong, "seconds from 0") for wrong in ("soon", "-1", "nan", "1e9")),
     ],
 )
 def test_what_cannot_be_used_is_named(
