@@ -53,7 +53,7 @@ async def acallback(run: Any) -> None:
         ({"on_failure": acallback}, "on_failure is .*expected a plain function"),
         ({"attributor": "oracle"}, "unknown attributor 'oracle', expected one of 'auto'"),
         ({"attributor": 3}, "expected the name of an attributor"),
-        ({"repair": "template"}, "repair is 'template', expected one of: 'search', 'plain', 'from_scratch', "),
+        ({"repair": "template"}, "repair is 'template', expected one of: 'auto', 'plain', 'from_scratch', "),
         ({"repair": []}, "repair is \\[\\], expected one strategy or more"),
         ({"repair": "guidance"}, "repair is 'guidance', expected WrittenGuidance"),
         ({"repair": RetryPolicy}, "repair is the class 'RetryPolicy', expected an object of it"),
