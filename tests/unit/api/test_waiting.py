@@ -336,15 +336,6 @@ def test_writers_in_eight_processes_lose_nothing(path: Path, tmp_path: Path) -> 
     assert tasks_in(path) == {f"writer {writer} {number}" for writer in range(8) for number in range(12)}
 
 
-def test_the_time_to_wait_is_checked_when_a_team_is_hooked(monkeypatch: pytest.MonkeyPatch) -> None:
-    for wrong in ("soon", "-1", "nan", "1e9"):
-        monkeypatch.setenv("TRACER_HOOKS_EXIT_SECONDS", wrong)
-        with pytest.raises(
-            tracer_hooks.TracerHooksError, match=r"TRACER_HOOKS_EXIT_SECONDS is .* expected seconds from"
-        ):
-            tracer_hooks.hook(lambda task: task)
-
-
 # --- the parts -------------------------------------------------------------------------------------------------------
 def test_a_queue_drops_what_is_too_much_and_counts_it(caplog: pytest.LogCaptureFixture) -> None:
     queue, go, done = TaskQueue("queue", lambda number: f"{number} things", max_items=2), threading.Event(), []
