@@ -13,13 +13,13 @@ from typing import NamedTuple
 from tracer_hooks._guard import warn_once
 from tracer_hooks.errors import ConfigError
 from tracer_hooks.repair._failure import Failure, RepairStrategy, attempt_failed, for_prompt
-from tracer_hooks.repair._lessons import RewrittenInstructions
 from tracer_hooks.repair._repair import PastTrial, Repair, RepairTarget
 from tracer_hooks.repair._strategies import (
     FeedbackInMessage,
     FeedbackInTask,
     FromScratch,
     Resample,
+    RewrittenInstructions,
     WrittenGuidance,
     proposal,
 )
@@ -97,18 +97,13 @@ RUNGS: tuple[RepairStrategy, ...] = (ReasonToAgent(), FindingTold(), FromScratch
 the task comes after a plain retry: as the first thing tried it was not shown to be as good."""
 _BY_NAME: dict[str, Callable[[], RepairStrategy]] = {
     PLAIN: FromScratch,
-    **{
-        made.name: made
-        for made in (
-            FromScratch,
-            Resample,
-            FeedbackInTask,
-            FeedbackInMessage,
-            ReasonToAgent,
-            FindingTold,
-            RewrittenInstructions,
-        )
-    },
+    FromScratch.name: FromScratch,
+    Resample.name: Resample,
+    FeedbackInTask.name: FeedbackInTask,
+    FeedbackInMessage.name: FeedbackInMessage,
+    ReasonToAgent.name: ReasonToAgent,
+    FindingTold.name: FindingTold,
+    RewrittenInstructions.name: RewrittenInstructions,
 }
 
 RepairChoice = str | RepairStrategy | Sequence[str | RepairStrategy]
