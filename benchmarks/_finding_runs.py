@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import json
 import lzma
+import random
 import tempfile
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from _contrast_tau2 import read_tasks
+from _planted_tau2 import AGENT, plant_values
 
 from tracer_hooks.datasets import load
-from tracer_hooks.schema import RunOutcome, Trajectory, load_jsonl
+from tracer_hooks.evaluation._cases import fold_name, resolve_name
+from tracer_hooks.schema import RunOutcome, Trajectory, from_json, load_jsonl
 
 FINDINGS = Path(__file__).parent / "data" / "findings"
 HALVES = ("dev", "held_out")
+UNREAD_SEED = 2026112416
+FROM_TAU2 = {"planted": 28, "clean": 24}
 
 
 def load_runs(public: Path | None, half: str) -> list[Trajectory]:
@@ -69,3 +75,42 @@ def _only(path: Path) -> Trajectory:
 def _rows(path: Path) -> Iterator[dict[str, Any]]:
     with lzma.open(path, "rt", encoding="utf-8") as file:
         yield from map(json.loads, file)
+
+
+@dataclass(frozen=True)
+class UnreadRun:
+    """A run that no rule was written on, with what its readers say of it."""
+
+    run: Trajectory
+    part: str
+    """``aegis`` and ``own`` failed by themselves, ``planted`` has one wrong value, ``clean`` has none and is called
+    failed all the same."""
+    at_fault: frozenset[str]
+    """Agents at fault, as :func:`folded` writes them; nobody where none is."""
+    label: dict[str, Any]
+    """``ending``, ``made_up``, ``step`` and ``origin``; of a planted one its step."""
+
+
+def folded(agent: str | None) -> str:
+    """An agent's name as logs and labels both write it."""
+    return fold_name(agent or "")
+
+
+def unread_runs(public: Path) -> Iterator[UnreadRun]:
+    """The runs of ``data/findings/unread``, and planted and clean ones of tasks of tau2 held out."""
+    labels = {line["run_id"]: line for line in map(json.loads, (FINDINGS / "unread/labels.jsonl").open("rt"))}
+    faulty = {row["id"]: row["faulty_agents"] for row in _rows(public / "aegis/train.jsonl.xz") if row["id"] in labels}
+    for run in _aegis(public / "aegis/train.jsonl.xz", set(faulty)):
+        speakers = {fold_name(agent) for agent in run.agent_names}
+        wrong = frozenset(resolve_name(fault["agent_name"], speakers) for fault in faulty[run.run_id])
+        yield UnreadRun(run, "aegis", wrong, labels[run.run_id])
+    with lzma.open(FINDINGS / "unread/runs.jsonl.xz", "rt", encoding="utf-8") as file:
+        for run in (from_json(line, Trajectory) for line in file):
+            label = labels[run.run_id]
+            yield UnreadRun(run, label["part"], frozenset(map(fold_name, label["at_fault"])), label)
+    tasks = [task for task in read_tasks(public / "tau2/runs.jsonl.xz", merged=True) if task.is_held_out]
+    chance = random.Random(UNREAD_SEED)
+    for case in chance.sample(list(plant_values(tasks, per_run=1, seed=UNREAD_SEED)), FROM_TAU2["planted"]):
+        yield UnreadRun(case.trajectory, "planted", frozenset({AGENT}), {"step": case.step})
+    for run in chance.sample([run for task in tasks for run in task.passing], FROM_TAU2["clean"]):
+        yield UnreadRun(run.model_copy(update={"outcome": RunOutcome.FAILED}), "clean", frozenset(), {})
