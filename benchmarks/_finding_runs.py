@@ -7,7 +7,6 @@ import lzma
 import random
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -77,40 +76,24 @@ def _rows(path: Path) -> Iterator[dict[str, Any]]:
         yield from map(json.loads, file)
 
 
-@dataclass(frozen=True)
-class UnreadRun:
-    """A run that no rule was written on, with what its readers say of it."""
+def unread_runs(public: Path) -> Iterator[tuple[Trajectory, dict[str, Any]]]:
+    """Runs that no rule was written on, each with its label.
 
-    run: Trajectory
-    part: str
-    """``aegis`` and ``own`` failed by themselves, ``planted`` has one wrong value, ``clean`` has none and is called
-    failed all the same."""
-    at_fault: frozenset[str]
-    """Agents at fault, as :func:`folded` writes them; nobody where none is."""
-    label: dict[str, Any]
-    """``ending``, ``made_up``, ``step`` and ``origin``; of a planted one its step."""
-
-
-def folded(agent: str | None) -> str:
-    """An agent's name as logs and labels both write it."""
-    return fold_name(agent or "")
-
-
-def unread_runs(public: Path) -> Iterator[UnreadRun]:
-    """The runs of ``data/findings/unread``, and planted and clean ones of tasks of tau2 held out."""
+    ``part`` is ``aegis`` or ``own`` (failed by itself), ``scripted`` or ``tau2`` (one planted wrong value) or ``clean``
+    (nothing wrong, and called failed). Agents ``at_fault`` are written as :func:`fold_name` does.
+    """
     labels = {line["run_id"]: line for line in map(json.loads, (FINDINGS / "unread/labels.jsonl").open("rt"))}
     faulty = {row["id"]: row["faulty_agents"] for row in _rows(public / "aegis/train.jsonl.xz") if row["id"] in labels}
     for run in _aegis(public / "aegis/train.jsonl.xz", set(faulty)):
         speakers = {fold_name(agent) for agent in run.agent_names}
-        wrong = frozenset(resolve_name(fault["agent_name"], speakers) for fault in faulty[run.run_id])
-        yield UnreadRun(run, "aegis", wrong, labels[run.run_id])
+        wrong = [resolve_name(fault["agent_name"], speakers) for fault in faulty[run.run_id]]
+        yield run, labels[run.run_id] | {"part": "aegis", "at_fault": wrong}
     with lzma.open(FINDINGS / "unread/runs.jsonl.xz", "rt", encoding="utf-8") as file:
         for run in (from_json(line, Trajectory) for line in file):
-            label = labels[run.run_id]
-            yield UnreadRun(run, label["part"], frozenset(map(fold_name, label["at_fault"])), label)
+            yield run, labels[run.run_id] | {"at_fault": [fold_name(each) for each in labels[run.run_id]["at_fault"]]}
     tasks = [task for task in read_tasks(public / "tau2/runs.jsonl.xz", merged=True) if task.is_held_out]
     chance = random.Random(UNREAD_SEED)
     for case in chance.sample(list(plant_values(tasks, per_run=1, seed=UNREAD_SEED)), FROM_TAU2["planted"]):
-        yield UnreadRun(case.trajectory, "planted", frozenset({AGENT}), {"step": case.step})
+        yield case.trajectory, {"part": "tau2", "at_fault": [AGENT], "step": case.step}
     for run in chance.sample([run for task in tasks for run in task.passing], FROM_TAU2["clean"]):
-        yield UnreadRun(run.model_copy(update={"outcome": RunOutcome.FAILED}), "clean", frozenset(), {})
+        yield run.model_copy(update={"outcome": RunOutcome.FAILED}), {"part": "clean", "at_fault": []}
