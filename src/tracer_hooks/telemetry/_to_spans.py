@@ -94,7 +94,7 @@ class _Spans:
             turn_id,
             chat,
             (start + failed, max(start + failed, end)),
-            {**common, **_request(step), **_response(step, reply)},
+            {**common, **_request(step), **_response(step, reply), semconv.ERROR_TYPE: step.error_type},
             error=step.error if step.kind is StepKind.ERROR else None,
         )
         for position, call in enumerate(calls):
