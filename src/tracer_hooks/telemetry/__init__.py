@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from tracer_hooks.telemetry._otlp_write import export_request as export_request
     from tracer_hooks.telemetry._otlp_write import write_otlp_json as write_otlp_json
     from tracer_hooks.telemetry._otlp_write import write_otlp_protobuf as write_otlp_protobuf
+    from tracer_hooks.telemetry._outages import class_name as class_name
     from tracer_hooks.telemetry._outages import is_outage as is_outage
     from tracer_hooks.telemetry._records import ChatReply as ChatReply
     from tracer_hooks.telemetry._records import Message as Message

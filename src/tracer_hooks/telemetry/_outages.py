@@ -9,39 +9,32 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 
-_HTTPCORE = frozenset(
+_HTTPCORE = (
     "ConnectError ConnectTimeout NetworkError PoolTimeout ProxyError ReadError ReadTimeout RemoteProtocolError"
-    " TimeoutException WriteError WriteTimeout".split()
+    " TimeoutException WriteError WriteTimeout"
 )
-_OPENAI = frozenset("APIConnectionError APITimeoutError InternalServerError RateLimitError".split())
-_CLASSES = {
-    "builtins": frozenset(
-        "BrokenPipeError ConnectionAbortedError ConnectionError ConnectionRefusedError ConnectionResetError"
-        " TimeoutError".split()
-    ),
-    "asyncio": frozenset({"IncompleteReadError", "TimeoutError"}),
-    "socket": frozenset({"gaierror", "herror", "timeout"}),
-    "ssl": frozenset({"SSLEOFError", "SSLError", "SSLSyscallError", "SSLZeroReturnError"}),
-    "http": frozenset({"IncompleteRead", "RemoteDisconnected"}),
+_OPENAI = "APIConnectionError APITimeoutError InternalServerError RateLimitError"
+_NAMES = {
+    "builtins": "BrokenPipeError ConnectionAbortedError ConnectionError ConnectionRefusedError ConnectionResetError"
+    " TimeoutError",
+    "asyncio": "IncompleteReadError TimeoutError",
+    "socket": "gaierror herror timeout",
+    "ssl": "SSLEOFError SSLError SSLSyscallError SSLZeroReturnError",
+    "http": "IncompleteRead RemoteDisconnected",
     "httpcore": _HTTPCORE,
-    "httpx": _HTTPCORE | {"CloseError"},
-    "aiohttp": frozenset(
-        "ClientConnectionError ClientConnectionResetError ClientConnectorDNSError ClientConnectorError"
-        " ClientConnectorSSLError ClientOSError ClientPayloadError ClientProxyConnectionError ClientSSLError"
-        " ConnectionTimeoutError ServerConnectionError ServerDisconnectedError ServerTimeoutError"
-        " SocketTimeoutError".split()
-    ),
-    "requests": frozenset(
-        "ChunkedEncodingError ConnectTimeout ConnectionError ProxyError ReadTimeout RetryError SSLError Timeout".split()
-    ),
-    "urllib3": frozenset(
-        "ConnectTimeoutError IncompleteRead MaxRetryError NameResolutionError NewConnectionError ProtocolError"
-        " ProxyError ReadTimeoutError SSLError TimeoutError".split()
-    ),
+    "httpx": f"{_HTTPCORE} CloseError",
+    "aiohttp": "ClientConnectionError ClientConnectionResetError ClientConnectorDNSError ClientConnectorError"
+    " ClientConnectorSSLError ClientOSError ClientPayloadError ClientProxyConnectionError ClientSSLError"
+    " ConnectionTimeoutError ServerConnectionError ServerDisconnectedError ServerTimeoutError SocketTimeoutError",
+    "requests": "ChunkedEncodingError ConnectTimeout ConnectionError ProxyError ReadTimeout RetryError SSLError"
+    " Timeout",
+    "urllib3": "ConnectTimeoutError IncompleteRead MaxRetryError NameResolutionError NewConnectionError ProtocolError"
+    " ProxyError ReadTimeoutError SSLError TimeoutError",
     "openai": _OPENAI,
-    "anthropic": _OPENAI | {"DeadlineExceededError", "OverloadedError", "ServiceUnavailableError"},
-    "litellm": _OPENAI | {"BadGatewayError", "ServiceUnavailableError", "Timeout"},
+    "anthropic": f"{_OPENAI} DeadlineExceededError OverloadedError ServiceUnavailableError",
+    "litellm": f"{_OPENAI} BadGatewayError ServiceUnavailableError Timeout",
 }
+_CLASSES = {package: frozenset(names.split()) for package, names in _NAMES.items()}
 """Names of the classes by the package that has them."""
 _BARE_NAMES = frozenset().union(*_CLASSES.values())
 _BUSY = (408, 429)
