@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from tracer_hooks.diagnosis.judge._attributor import JUDGE as JUDGE
     from tracer_hooks.diagnosis.judge._attributor import header_chars as header_chars
     from tracer_hooks.diagnosis.judge._attributor import options_as_json as options_as_json
-    from tracer_hooks.diagnosis.judge._calls import CallLog as CallLog
     from tracer_hooks.diagnosis.judge._calls import JudgeResources as JudgeResources
     from tracer_hooks.diagnosis.judge._calls import JudgeSession as JudgeSession
     from tracer_hooks.diagnosis.judge._calls import Meter as Meter

@@ -18,7 +18,6 @@ from tracer_hooks.diagnosis._protocol import Scorer, StepScores
 from tracer_hooks.diagnosis._weight_files import read_weights
 from tracer_hooks.diagnosis.judge._calls import (
     PREFIX,
-    CallLog,
     JudgeBudgetSpentError,
     JudgeResources,
     JudgeSession,
@@ -31,10 +30,8 @@ from tracer_hooks.diagnosis.judge._prompts import VERSION
 from tracer_hooks.diagnosis.judge._protocols import (
     ALL_AT_ONCE,
     all_at_once,
-    binary_search,
     first_of,
     shortlist,
-    step_by_step,
     windowed,
 )
 from tracer_hooks.diagnosis.judge._replies import ENVIRONMENT_FAULT, NO_FAULT, JudgeCase, JudgeVerdict, with_remark
@@ -44,7 +41,7 @@ from tracer_hooks.errors import AttributionError, ConfigError
 from tracer_hooks.schema import Attribution, Candidate, Trajectory, Usage
 from tracer_hooks.telemetry import ContentPolicy, hold_logs, redacted_trajectory, suppressed
 
-JudgeProtocol = Literal["auto", "all-at-once", "step-by-step", "binary-search", "shortlist"]
+JudgeProtocol = Literal["auto", "all-at-once", "shortlist"]
 """How the judge is asked."""
 
 DEFAULT_CACHE = DEFAULT_STORE.parent / "judge"
@@ -126,8 +123,6 @@ class JudgeOptions:
     """Trajectories of a file or folder that are judged at the same time."""
     cache_dir: Path | None = DEFAULT_CACHE
     """Directory of accepted replies; None keeps none."""
-    call_log: Path | None = None
-    """JSON lines file that every call is written to, prompts and replies included."""
 
     def __post_init__(self) -> None:
         if self.protocol not in get_args(JudgeProtocol):
@@ -298,7 +293,6 @@ class JudgeAttributor:
             model=model if model is not None else model_of(self.options),
             options=self.options,
             cache=ReplyCache(self.options.cache_dir),
-            log=CallLog(self.options.call_log),
         )
 
     @classmethod
@@ -399,10 +393,7 @@ class JudgeAttributor:
                 return shortlist(session, candidates)
             is_short = session.transcript.fits(session.room(ALL_AT_ONCE))
             session.protocol = "all-at-once" if is_short else "windowed"  # as the answer names it
-        if session.protocol == "all-at-once":
-            return all_at_once(session, weights)
-        protocols = {"step-by-step": step_by_step, "binary-search": binary_search, "windowed": windowed}
-        return protocols[session.protocol](session)
+        return windowed(session) if session.protocol == "windowed" else all_at_once(session, weights)
 
     def _checked(self, candidates: Sequence[Candidate], case: JudgeCase) -> dict[int, float]:
         """The weight of each step among ``candidates``."""
@@ -421,7 +412,7 @@ class JudgeAttributor:
 
     def _proposed(self, trajectory: Trajectory, reference: str | None) -> dict[int, float]:
         """The highest steps of the proposer; none when there is no proposer or no use for it."""
-        if self._proposer is None or not (self._takes_candidates or self.options.protocol == "all-at-once"):
+        if self._proposer is None:
             return {}
         scores = self._proposer.score(trajectory, reference=reference)
         if scores is None:

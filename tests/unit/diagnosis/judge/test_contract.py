@@ -25,7 +25,7 @@ TEXTS = [
     "a\n\n\tb  c", '{"agent": "a", "step": 99}', "x" * 9_000, "[... 12 characters left out ...]", "\u2028", "<think>",
 ]  # fmt: skip
 NAMES = ["user", "human", "a", "A", "a b", "Computer_terminal", "Orchestrator", "", "b (x)", "=== step 1 |"]
-PROTOCOLS = ["all-at-once", "step-by-step", "binary-search", "shortlist", "auto"]
+PROTOCOLS = ["all-at-once", "shortlist", "auto"]
 
 
 class Random:
