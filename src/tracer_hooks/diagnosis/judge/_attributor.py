@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -14,7 +13,7 @@ from typing import Any, Literal, get_args
 from tracer_hooks import schema
 from tracer_hooks._guard import warn_once
 from tracer_hooks.config import DEFAULT_STORE, store_path
-from tracer_hooks.diagnosis._protocol import Scorer, StepScores
+from tracer_hooks.diagnosis._protocol import Scorer
 from tracer_hooks.diagnosis._weight_files import read_weights
 from tracer_hooks.diagnosis.judge._calls import (
     PREFIX,
@@ -38,7 +37,7 @@ from tracer_hooks.diagnosis.judge._replies import ENVIRONMENT_FAULT, NO_FAULT, J
 from tracer_hooks.diagnosis.ranking import _answers
 from tracer_hooks.endpoint import BYTES_PER_TOKEN, ChatModel
 from tracer_hooks.errors import AttributionError, ConfigError
-from tracer_hooks.schema import Attribution, Candidate, Trajectory, Usage
+from tracer_hooks.schema import Attribution, Candidate, Trajectory
 from tracer_hooks.telemetry import ContentPolicy, hold_logs, redacted_trajectory, suppressed
 
 JudgeProtocol = Literal["auto", "all-at-once", "shortlist"]
@@ -247,12 +246,6 @@ TRUST = 0.5
 Who&When's short runs and in far fewer long ones, whatever they state; so an answer is given one half at most, until the
 ensemble calibrates it."""
 _MOST_CANDIDATES = 10
-_DOUBT = 0.2
-"""The weight of a named step in the scores when the judge saw no fault of the team."""
-_MOST_NAMED = 0.9
-"""Share of the belief that named steps may take in the scores; the rest is spread over all others."""
-_PERSON_SHARE = 0.01
-_LEAST_ODDS = 0.001
 _HEADER_SHARE = 8
 _MOST_HEADER = 8_000
 
@@ -340,20 +333,6 @@ class JudgeAttributor:
     def concurrency(self) -> int:
         """The number of runs that :func:`~tracer_hooks.diagnosis.diagnose_each` has judged at the same time."""
         return self.options.concurrency
-
-    def score(
-        self, trajectory: Trajectory, *, reference: str | None = None, candidates: Sequence[Candidate] = ()
-    ) -> StepScores | None:
-        """Beliefs of the judge about every step; see :class:`~tracer_hooks.diagnosis.Scorer`.
-
-        Returns:
-            The scores; None when there is nothing to judge, or the budget was spent before any answer.
-
-        Raises:
-            AttributionError: As in :meth:`attribute`.
-        """
-        session = self._judged(trajectory, reference, candidates)
-        return None if session.best is None else scores_of(session.best, session.case, session.meter.usage)
 
     def session(
         self, trajectory: Trajectory, reference: str | None, *, protocol: str, system: str = "system"
@@ -472,31 +451,3 @@ def attribution_of(verdict: JudgeVerdict, case: JudgeCase, blank: Attribution) -
             "faults": faults,
         }
     )
-
-
-def scores_of(verdict: JudgeVerdict, case: JudgeCase, usage: Usage) -> StepScores:
-    """The beliefs of ``verdict`` over all steps; those that the judge did not name share what is left."""
-    scale = _DOUBT if verdict.abstention is not None else min(1.0, _MOST_NAMED / sum(verdict.beliefs.values()))
-    named = {step: belief * scale for step, belief in verdict.beliefs.items()}
-    weights = [1.0 if index in case.answerable else _PERSON_SHARE for index in range(len(case.steps))]
-    left = (1.0 - sum(named.values())) / sum(weights)
-    masses = [named.get(index, 0.0) + left * weight for index, weight in enumerate(weights)]
-    agents = dict.fromkeys(case.agents, 0.0)
-    for index in case.answerable:
-        agents[case.owner(index)] += masses[index]
-    return StepScores(
-        steps=tuple(math.log(mass) for mass in masses),
-        agents={agent: _log_odds(mass) for agent, mass in agents.items()},
-        modes={
-            (fault.agent, fault.error_mode): _log_odds(fault.score)
-            for fault in reversed(verdict.faults)
-            if fault.error_mode is not None
-        },
-        evidence=verdict.evidence,
-        usage=usage,
-    )
-
-
-def _log_odds(probability: float) -> float:
-    inside = min(1 - _LEAST_ODDS, max(_LEAST_ODDS, probability))
-    return math.log(inside / (1 - inside))

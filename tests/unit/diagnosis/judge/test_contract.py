@@ -133,10 +133,6 @@ def test_every_answer_keeps_the_contract(protocol: str) -> None:
         answer = asked.attribute(run)
         check(answer, run)
         answered += not answer.abstained
-        scores = asked.score(run)
-        if scores is not None:
-            assert len(scores.steps) == len(run.steps)
-            assert sum(scores.belief()) == pytest.approx(1.0)
         assert run.model_dump_json() == before
     assert answered >= 5
 
