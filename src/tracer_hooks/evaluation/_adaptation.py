@@ -254,7 +254,7 @@ def adaptation(
         MissingExtraError: Fitting needs a package that is not installed.
     """
     if not isinstance(attributor, Fittable):
-        raise ConfigError(f"the attributor {attributor.name!r} cannot be fitted, expected 'structural' or 'ensemble'")
+        raise ConfigError(f"the attributor {attributor.name!r} cannot be fitted, expected 'structural'")
     cases = [without_reference(case) for case in labeled if case.decisive is not None and case.trajectory.steps]
     questions = [question_of(case) for case in cases]
     folds = min(folds, len(set(questions)))

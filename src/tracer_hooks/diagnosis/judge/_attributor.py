@@ -243,8 +243,7 @@ _LEAST = {
 
 TRUST = 0.5
 """The share of a stated probability that counts. The best published judges name the right step in about half of
-Who&When's short runs and in far fewer long ones, whatever they state; so an answer is given one half at most, until the
-ensemble calibrates it."""
+Who&When's short runs and in far fewer long ones, whatever they state; so an answer is given one half at most."""
 _MOST_CANDIDATES = 10
 _HEADER_SHARE = 8
 _MOST_HEADER = 8_000
