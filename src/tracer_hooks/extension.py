@@ -67,9 +67,9 @@ if TYPE_CHECKING:
     from tracer_hooks.diagnosis.ranking._answers import has_content as has_content
     from tracer_hooks.diagnosis.ranking._answers import refusal_of as refusal_of
     from tracer_hooks.diagnosis.ranking._attributor import AgentHead as AgentHead
+    from tracer_hooks.diagnosis.ranking._fit import question_of as question_of
     from tracer_hooks.diagnosis.ranking._table import FeatureTable as FeatureTable
     from tracer_hooks.diagnosis.ranking._table import features_of as features_of
-    from tracer_hooks.evaluation._cases import question_of as question_of
     from tracer_hooks.evaluation._side_by_side import AGENT as AGENT
     from tracer_hooks.evaluation._side_by_side import INJECTED as INJECTED
     from tracer_hooks.evaluation._side_by_side import POSITION as POSITION

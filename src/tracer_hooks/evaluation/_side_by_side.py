@@ -9,8 +9,9 @@ import numpy as np
 
 from tracer_hooks._folds import grouped_folds
 from tracer_hooks.diagnosis import Attributor, diagnose_trajectory
+from tracer_hooks.diagnosis.ranking._fit import question_of
 from tracer_hooks.errors import AttributionError
-from tracer_hooks.evaluation._cases import fold_name, question_of
+from tracer_hooks.evaluation._cases import fold_name
 from tracer_hooks.evaluation._report import Array, Measure, Resampling
 from tracer_hooks.evaluation._scores import ranked_steps
 from tracer_hooks.schema import DecisiveStep, LabeledTrajectory, LabelSource, Record
