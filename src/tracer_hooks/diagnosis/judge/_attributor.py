@@ -98,8 +98,6 @@ class JudgeOptions:
     ``score`` method. None: ``shortlist`` takes ``structural``."""
     top_k: int = 5
     """How many steps the proposer gives; ``shortlist`` takes three at most."""
-    rotations: int = 5
-    """How often ``shortlist`` asks its question, at most once for each rotation of the options."""
     context_tokens: int = 32_768
     """Tokens that prompt and reply may take together. A server that has fewer may cut prompts without a word."""
     reply_tokens: int = 1_024
@@ -233,7 +231,7 @@ _READERS: dict[str, tuple[Callable[[str], Any], str]] = {
 }
 _KEY = variable_of("api_key")
 _LEAST = {
-    **dict.fromkeys(("top_k", "rotations", "attempts", "concurrency"), 1),
+    **dict.fromkeys(("top_k", "attempts", "concurrency"), 1),
     **dict.fromkeys(("temperature", "backoff_s"), 0),
     "context_tokens": 1_024,
     "reply_tokens": 32,

@@ -240,13 +240,10 @@ def shortlist_choice(session: JudgeSession, steps: Sequence[int]) -> ShortlistCh
 
 
 def orders(session: JudgeSession, choice: ShortlistChoice) -> list[list[int]]:
-    """The orders in which the options are shown: one shuffled by the seed, moved on by some places each time."""
-    count, options = len(choice.options), session.resources.options
-    order = list(range(count))
-    random.Random(f"{options.seed}:{session.case.trajectory.run_id}:{SHORTLIST}").shuffle(order)
-    turns = min(count, options.rotations)
-    starts = [turn * count // turns for turn in range(turns)]
-    return [order[start:] + order[:start] for start in starts]
+    """The orders in which the options are shown: every rotation of one that the seed shuffles."""
+    order = list(range(len(choice.options)))
+    random.Random(f"{session.resources.options.seed}:{session.case.trajectory.run_id}:{SHORTLIST}").shuffle(order)
+    return [order[start:] + order[:start] for start in range(len(order))]
 
 
 def labels_for(count: int) -> tuple[str, ...]:
@@ -266,9 +263,9 @@ def values_of(choice: ShortlistChoice, order: Sequence[int]) -> dict[str, object
 def _choose(session: JudgeSession, choice: ShortlistChoice) -> dict[int | None, float]:
     """Probability of each option by its step.
 
-    The question is asked several times, each time with the labels moved on by some places, in an order that the seed
-    shuffles. Where the model tells log-probabilities they are averaged: over all rotations every option has had every
-    label once, so a bias for labels cancels out. Elsewhere choices are counted.
+    The question is asked once for each rotation of the options. Where the model tells log-probabilities they are
+    averaged: over all rotations every option has had every label once, so a bias for labels cancels out. Elsewhere
+    choices are counted.
 
     Raises:
         JudgeBudgetSpentError: Not even one question could be asked.
