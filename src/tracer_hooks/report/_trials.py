@@ -8,12 +8,11 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from tracer_hooks.repair import PastTrial, Repair, RepairLog, RepairTarget
-from tracer_hooks.report._wording import View, clean, excerpt, in_seconds, one_line, prompt_diff
+from tracer_hooks.report._wording import View, clean, excerpt, in_seconds, one_line, prompt_diff, styled
 from tracer_hooks.schema import Attribution, RunOutcome, Trajectory, Usage
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
-    from rich.text import Text
 
 _AGENT = 60
 _WHY = 600
@@ -163,12 +162,12 @@ def repair_line(repair: Repair, trajectory: Trajectory | None = None) -> str:
 
 
 def _lines(log: RepairLog, trajectory: Trajectory | None) -> Iterator[RenderableType]:
-    yield _text(("What was tried  ", "bold"), (result_words(log), "green" if log.recovered else "yellow"))
+    yield styled(("What was tried  ", "bold"), (result_words(log), "green" if log.recovered else "yellow"))
     trials = log.trials[:_MOST_LINES_OF_REPAIR]
     cells = [(outcome_word(each), what_was_done(each.repair), _from(each.repair, trajectory)) for each in trials]
     wide = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for number, (trial, (word, done, where)) in enumerate(zip(trials, cells, strict=True), start=1):
-        yield _text(
+        yield styled(
             (f"  {number:>2}  ", "dim"), (f"{word:<{wide[0]}}  ", _STYLES[word]), (f"{done:<{wide[1]}}  {where}", "")
         )
         if paid := price_words(trial):
@@ -178,11 +177,11 @@ def _lines(log: RepairLog, trajectory: Trajectory | None) -> Iterator[Renderable
         if trial.note:
             yield _below((sentence(one_line(trial.note, _LONGEST_NOTE)), "dim"))
     if len(log.trials) > _MOST_LINES_OF_REPAIR:
-        yield _text((f"  and {len(log.trials) - _MOST_LINES_OF_REPAIR} more", "dim"))
+        yield styled((f"  and {len(log.trials) - _MOST_LINES_OF_REPAIR} more", "dim"))
     ends = (("Why it stopped", sentence(why_it_stopped(log))), ("What it shows", what_it_shows(log)))
     for title, said in (*ends, ("What it cost", sentence(capital(total_price_words(log))))):
         if said:
-            yield _text((f"{title:<14}  ", "bold"), (said, ""))
+            yield styled((f"{title:<14}  ", "bold"), (said, ""))
 
 
 def _from(repair: Repair, trajectory: Trajectory | None) -> str:
@@ -197,13 +196,7 @@ def _below(*parts: tuple[str, str]) -> RenderableType:
     """A line that belongs to the one above it, as its continuations do."""
     from rich.padding import Padding
 
-    return Padding(_text(*parts), (0, 0, 0, 6), expand=False)
-
-
-def _text(*parts: tuple[str, str]) -> Text:
-    from rich.text import Text
-
-    return Text.assemble(*parts)
+    return Padding(styled(*parts), (0, 0, 0, 6), expand=False)
 
 
 @dataclass(frozen=True, kw_only=True)
