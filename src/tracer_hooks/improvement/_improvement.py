@@ -222,6 +222,7 @@ class PhaseCounter:
         self._tell = tell
         self._totals = dict.fromkeys(ImprovePhase, 0)
         self._done = dict.fromkeys(ImprovePhase, (0, 0))
+        self._last = ImprovePhase.BASELINE
         self._lock = threading.Lock()
 
     def expect(self, phase: ImprovePhase, total: int) -> None:
@@ -235,12 +236,20 @@ class PhaseCounter:
             self._done[phase] = done + 1, passes + passed
             self._say(phase)
 
+    def end(self, phase: ImprovePhase | None, said: str) -> None:
+        """Say why a phase, or the last one, ended where it did."""
+        with self._lock:
+            phase = phase or self._last
+            self._totals[phase] = self._done[phase][0]
+            self._say(phase, said)
+
     def say(self, phase: ImprovePhase, said: str) -> None:
         """Tell what has just happened."""
         with self._lock:
             self._say(phase, said)
 
     def _say(self, phase: ImprovePhase, said: str = "") -> None:
+        self._last = phase
         done, passed = self._done[phase]
         total = max(done, self._totals[phase])
         self._tell(ImproveProgress(phase=phase, done=done, total=total, passed=passed, said=said))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from tracer_hooks._lazy import require
+from tracer_hooks._text import counted
 from tracer_hooks.budget import Spending
 from tracer_hooks.datasets import write_atomically
 from tracer_hooks.diagnosis import get_attributor
@@ -31,13 +32,16 @@ from tracer_hooks.improvement._team_trials import EarlierRuns, PromptedTeam, Tea
 from tracer_hooks.improvement._version_trial import ImprovementState, StoredVersion, TrialOfVersion, put_on_trial
 from tracer_hooks.journal import Journal
 from tracer_hooks.runtime import Check
-from tracer_hooks.schema import Json, Usage
+from tracer_hooks.schema import Json, RunOutcome, Trajectory, Usage
 from tracer_hooks.store import PromptStore, PromptVersion, fingerprint
 from tracer_hooks.tasks import SuiteTask
 
 RESULT = "improvement.json"
 """The result's file in the folder of the job."""
 _FEWEST_FAILURES = 3
+_FIRST_RUNS = 3
+_ENOUGH_RUNS = 30
+"""Runs after which no further round of tasks is begun in search of failures."""
 
 
 class Improver:
@@ -123,6 +127,7 @@ class Improver:
             except BudgetSpentError as error:
                 outcome, reason = self._found.outcome, self._found.reason or str(error)
                 self._found.stopped = str(error)
+                self._counter.end(None, f"broken off: {error}")
             writing = self._chat.usage
             result = self._found.result(outcome, reason, split=self.split, spending=self.spending, writing=writing)
             write_atomically({self.folder / RESULT: (result.model_dump_json(indent=2) + "\n").encode()})
@@ -132,16 +137,12 @@ class Improver:
         found = self._found
         self._look_at_team()
         self._look_at_earlier_runs()
-        self._run_baseline()
-        failures = [run for run in (*found.baseline, *self._given) if not run.passed]
+        self._seek_failures()
+        failures = failed_of([*found.baseline, *self._given])
         found.blame = blame_mass(failures, list(found.old))
         found.provenance = self._provenance(failures)
-        if len(failures) < _FEWEST_FAILURES:
-            runs = len(found.baseline) or len(self._given)
-            return "nothing to improve", (
-                f"{len(failures)} of {runs} runs failed, and at least {_FEWEST_FAILURES} failures are needed to learn "
-                "from; add tasks that are harder for the team"
-            )
+        if len(tasks_of(failures)) < _FEWEST_FAILURES:
+            return "nothing to improve", self._too_few(len(tasks_of(failures)))
         if not any(found.blame.values()):
             return "nothing to improve", "no diagnosis blames an agent whose instructions are known"
         best = self._search()
@@ -154,12 +155,16 @@ class Improver:
         """Learn from a first run what the team is called, and what its agents are told."""
         if self._found.first is not None:
             return
-        first = self._trials(ImprovePhase.BASELINE, 1).run(self.split.propose[:1], {})[0].trajectory
+        first = self._first_run()
         wanted = self.options.agents
         own = {spec.name: spec.instructions for spec in first.agents if spec.instructions and spec.instructions.strip()}
         missing = [agent for agent in wanted if agent not in own]
         if missing or not own:
             known = ", ".join(map(repr, own)) or "none"
+            if not is_finished(first):
+                raise ConfigError(
+                    f"the team raised on its first tasks: {first.outcome_reason}. See to it, and run again"
+                )
             raise ConfigError(
                 f"the instructions of {missing[0]!r} are not known, expected one of: {known}"
                 if missing
@@ -174,6 +179,14 @@ class Improver:
         found.own, found.present = own, told
         found.old = {agent: text for agent, text in told.items() if not wanted or agent in wanted}
         self._team.present = {agent: text for agent, text in told.items() if agent not in found.old}
+
+    def _first_run(self) -> Trajectory:
+        """A run that came to its end, which shows all agents, if one of the first tasks gives one."""
+        for task in self.split.propose[:_FIRST_RUNS]:
+            first = self._trials(ImprovePhase.BASELINE, 1).run([task], {})[0].trajectory
+            if is_finished(first):
+                break
+        return first
 
     def _parent(self, own: Mapping[str, str]) -> PromptVersion | None:
         """The version whose prompts the team has at the start of the job; it is kept, since later ones may come."""
@@ -207,20 +220,52 @@ class Improver:
         found.passed_tasks = earlier.passed_tasks(known, self._team.accepts)
         self._given = earlier.failures(self._trial_options) if self._from_store else ()
 
-    def _run_baseline(self) -> None:
-        """The proposing tasks with the present prompts; not where failures were given."""
+    def _seek_failures(self) -> None:
+        """Run proposing tasks with the present prompts until some have failed; not where failures were given.
+
+        First those that are to be read; where too few fail, all others, and then again those that have passed: they may
+        fail the next time.
+        """
         if self._given:
             return
-        tasks = self.split.halves()[0]
-        self._found.baseline = self._trials(ImprovePhase.BASELINE, len(tasks)).run(tasks, self._found.old)
+        found, propose = self._found, self.split.propose
+        read, compare = self.split.halves()
+        room = self.options.metric_calls - self.options.one_round(len(propose), len(compare))
+        found.baseline = self._trials(ImprovePhase.BASELINE, len(read)).run(read, found.old)
+        again = self._new_trials(ImprovePhase.BASELINE, "again")
+        while len(found.baseline) < min(room, _ENOUGH_RUNS):
+            known, failed = tasks_of(found.baseline), tasks_of(failed_of(found.baseline))
+            if len(failed) >= _FEWEST_FAILURES:
+                break
+            others = [task for task in propose if task.id not in known]
+            waiting = others or [task for task in propose if task.id not in failed]
+            what = "the other proposing tasks are run" if others else "those that passed are run again"
+            said = (
+                f"{len(failed)} of {len(known)} tasks failed, and {_FEWEST_FAILURES} are needed to learn from: {what}"
+            )
+            self._counter.say(ImprovePhase.BASELINE, said)
+            waiting = waiting[: room - len(found.baseline)]
+            self._counter.expect(ImprovePhase.BASELINE, len(found.baseline) + len(waiting))
+            found.baseline += again.run(waiting, found.old)
+
+    def _too_few(self, failed: int) -> str:
+        baseline = self._found.baseline
+        where = f"in {len(baseline)} runs {failed} of {len(tasks_of(baseline))} proposing tasks failed"
+        if self._given:
+            where = f"the run store holds {counted(failed, 'failed run')} of the team"
+        return (
+            f"{where}, and at least {_FEWEST_FAILURES} are needed to learn from; add tasks that are harder for the team"
+        )
 
     def _search(self) -> Mapping[str, str] | None:
         """The best prompts that are found; None where none is better than the present ones."""
         found, options = self._found, self.options
         trials = self._trials(ImprovePhase.SEARCH, options.metric_calls - len(found.baseline))
+        read, compare = self.split.halves()
+        was_run = tasks_of(found.baseline)
         found.search = search_prompts(
             found.old,
-            self.split.halves(),
+            ([task for task in self.split.propose if task.id in was_run] or read, compare),
             trials,
             self._writer,
             options,
@@ -228,6 +273,7 @@ class Improver:
             shown=self._given,
             on_event=lambda said: self._counter.say(ImprovePhase.SEARCH, said),
         )
+        self._counter.end(ImprovePhase.SEARCH, f"the search ended: {found.search.stopped}")
         if found.search.is_cut and self.spending.refusal is not None:
             raise BudgetSpentError(found.search.stopped)
         best = found.search.best
@@ -275,14 +321,17 @@ class Improver:
         found.trial, found.outcome = trial, "on trial"
         try:
             kept = StoredVersion(store=store, version=version, trials=trials, trial=trial)
-            return kept.decided(self.split.accept, passed)
+            outcome, reason = kept.decided(self.split.accept, passed)
         except BudgetSpentError:
             found.reason = trial.test.reason
             raise
+        self._counter.end(ImprovePhase.TRIAL, f"the trial ended after {counted(trial.test.pairs, 'pair')}: {outcome}")
+        return outcome, reason
 
     def _passed_at_baseline(self) -> list[SuiteTask]:
-        """Tasks that passed before anything was proposed: they have proposed nothing."""
-        passed = {run.task for run in self._found.baseline if run.passed}
+        """Tasks that passed before anything was proposed, and of which no failure was read: they proposed nothing."""
+        assert self._found.search is not None
+        passed = tasks_of(run for run in self._found.baseline if run.passed) - self._found.search.read
         return [task for task in self.split.propose if task.id in passed]
 
     def _run_unused(self, told: Mapping[str, str]) -> None:
@@ -301,17 +350,20 @@ class Improver:
     def _trials(self, phase: ImprovePhase, total: int) -> TeamTrials:
         """The runs of a phase; those of the baseline are the same however often they are asked for."""
         if phase not in self._by_phase:
-            self._by_phase[phase] = TeamTrials(
-                self._team,
-                self._journal,
-                self.spending,
-                self._trial_options,
-                name=phase.name.lower(),
-                renews=phase is not ImprovePhase.BASELINE,
-                on_run=lambda run: self._counter.count(phase, run.passed),
-            )
+            self._by_phase[phase] = self._new_trials(phase, phase.name.lower())
         self._counter.expect(phase, total)
         return self._by_phase[phase]
+
+    def _new_trials(self, phase: ImprovePhase, name: str) -> TeamTrials:
+        return TeamTrials(
+            self._team,
+            self._journal,
+            self.spending,
+            self._trial_options,
+            name=name,
+            renews=name != ImprovePhase.BASELINE.name.lower(),
+            on_run=lambda run: self._counter.count(phase, run.passed),
+        )
 
     def _provenance(self, failures: Sequence[JudgedRun]) -> dict[str, Json]:
         """Provenance of the prompts, for those who look at them later."""
@@ -326,6 +378,21 @@ class Improver:
             "from_store": self._from_store,
             "job": str(self.folder),
         }
+
+
+def failed_of(runs: Iterable[JudgedRun]) -> list[JudgedRun]:
+    """Those of the runs that failed."""
+    return [run for run in runs if not run.passed]
+
+
+def tasks_of(runs: Iterable[JudgedRun]) -> set[str]:
+    """The tasks of the runs."""
+    return {run.task for run in runs}
+
+
+def is_finished(run: Trajectory) -> bool:
+    """Tell whether a team gave an answer, and did not raise."""
+    return run.outcome is not RunOutcome.FAILED or (run.outcome_reason or "").startswith("check:")
 
 
 def improve(

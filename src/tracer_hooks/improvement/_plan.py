@@ -24,6 +24,8 @@ FEWEST_TASKS = 16
 """Below it no part is large enough to say anything."""
 _SHARES = (0.4, 0.35)
 """Of all tasks, those that propose and those that accept; the rest is never used."""
+_FEWEST_HALVED = 12
+_FEWEST_COMPARED = 8
 
 
 @dataclass(frozen=True)
@@ -65,9 +67,15 @@ class Split:
         return self.propose, self.accept, self.unused
 
     def halves(self) -> tuple[tuple[SuiteTask, ...], tuple[SuiteTask, ...]]:
-        """The proposing tasks in two: whose failures are read, and on which candidates are compared."""
+        """The proposing tasks in two: whose failures are read, and on which candidates are compared.
+
+        Few tasks are not halved, and are compared on twice: a run is a draw, and a handful of draws chooses by chance.
+        """
         middle = (len(self.propose) + 1) // 2
-        return self.propose[:middle], self.propose[middle:]
+        read, compare = self.propose[:middle], self.propose[middle:]
+        if len(self.propose) < _FEWEST_HALVED:
+            read = compare = self.propose
+        return read, compare if len(compare) >= _FEWEST_COMPARED else compare * 2
 
 
 def digest(value: Any, length: int = 64) -> str:

@@ -39,6 +39,7 @@ class TeamAdapter:
         faults: How often in a row the writer raised.
         fault: What it raised last.
         barren: How often in a row nothing was written that could be used.
+        read: Tasks of which a failed run was shown to the writer.
     """
 
     def __init__(self, trials: Trials, writer: PromptWriter, own: Candidate, readable: Set[str]) -> None:
@@ -46,6 +47,7 @@ class TeamAdapter:
         self.usage = Usage()
         self.faults, self.fault = 0, ""
         self.barren = 0
+        self.read: set[str] = set()
         self._readable = readable
         self._batch = require("gepa.core.adapter", extra="improve", feature="Improving prompts").EvaluationBatch
         self._trials, self._writer, self._own = trials, writer, dict(own)
@@ -133,6 +135,7 @@ class TeamAdapter:
             tools=tuple(tools),
             others=tuple(other for other in candidate if other != agent),
         )
+        self.read |= {run.task for run in runs if not run.passed}
         try:
             written = self._writer.write(case)
         except BudgetSpentError:
@@ -237,14 +240,17 @@ class SearchOptions:
     seed: int = 0
     """Of every random choice."""
 
+    def one_round(self, read: int, compare: int) -> int:
+        """Runs of the first round: own prompts and one candidate, on a minibatch and on the comparing tasks."""
+        return 2 * (compare + min(self.minibatch, read))
+
     def expect_enough_calls(self, read: int, compare: int, *, known: int) -> None:
         """Make sure that the runs that may be made are enough for one round."""
-        needed = known + 2 * (compare + min(self.minibatch, read))
+        needed = known + self.one_round(read, compare)
         if self.metric_calls < needed:
             raise ConfigError(
-                f"metric_calls is {self.metric_calls!r}, expected at least {needed} for {read + compare} tasks that "
-                "propose: they are run once, and each candidate is run on half of them. Raise --metric-calls, or give "
-                "fewer tasks"
+                f"metric_calls is {self.metric_calls!r}, expected at least {needed}: {known} runs to learn from, and "
+                f"{needed - known} to compare a first candidate with the present prompts. Raise --metric-calls"
             )
 
 
@@ -272,6 +278,8 @@ class SearchResult:
     """Why it ended, in words."""
     tried: int = 0
     """Candidates that the team was run with, the first one not counted."""
+    read: frozenset[str] = frozenset()
+    """Tasks of which a failed run was shown to the writer: they are no evidence for what was written."""
     is_cut: bool = False
     """Whether the budget of the job ended it, or a model that gave no answer, so that it can be gone on with."""
 
@@ -400,5 +408,6 @@ def search_prompts(
         usage=adapter.usage,
         stopped=stopped,
         tried=len(found) - 1 + len(ledger.dropped),
+        read=frozenset(adapter.read),
         is_cut=is_cut,
     )

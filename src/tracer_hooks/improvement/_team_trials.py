@@ -17,7 +17,7 @@ from typing import Any
 
 from tracer_hooks.budget import Spending
 from tracer_hooks.diagnosis import Attributor, blames_environment, get_attributor
-from tracer_hooks.errors import BudgetSpentError, ConfigError, ReplayError
+from tracer_hooks.errors import BudgetSpentError, CheckError, ConfigError, ReplayError
 from tracer_hooks.frameworks import RunResult
 from tracer_hooks.improvement._plan import digest
 from tracer_hooks.improvement._prompt_writer import JudgedRun
@@ -92,8 +92,14 @@ class PromptedTeam:
         """Run it once on ``task``."""
         new = self.new_in(prompts)
         runner = rerunner(self._target, task.text, check=check_for(self._target, task, self._check), prompts=new)
-        with self._alone() if runner.is_shared else nullcontext():
-            trial = runner.run(kind=RunKind.LIVE)
+        try:
+            with self._alone() if runner.is_shared else nullcontext():
+                trial = runner.run(kind=RunKind.LIVE)
+        except CheckError as error:
+            raise CheckError(
+                f"what the team said on the task {task.id!r} cannot be judged: {error}. Runs that are not judged teach "
+                "nothing: correct the check, and begin again; what was run is kept"
+            ) from error
         self._expect_told(trial.trajectory, new)
         return trial
 
