@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -340,24 +340,23 @@ def _version_parts(version: PromptVersion, history: TeamHistory) -> Iterator[Tex
     )
     for line in _facts(version):
         yield Text(on_screen(line))
-    for title, values in _records(version):
-        yield Text(f"\n{title}", style="bold")
-        for name, value in values.items():
-            yield Text(on_screen(f"  {name}: {_short(value)}"))
-    yield Text("\nWhat was done", style="bold")
-    for line in _events(version, history):
-        yield Text(f"  {line}")
+    for title, text, language in _blocks(version, history):
+        yield Text(f"\n{on_screen(title)}", style="bold")
+        yield diff_text(text or "the same text") if language == "diff" else Text(on_screen(text))
+
+
+def _blocks(version: PromptVersion, history: TeamHistory) -> Iterator[tuple[str, str, str]]:
+    """Titles, texts and languages of what is kept with a version."""
+    figures = {name: value for name, value in version.evidence.items() if "e_" not in (name[:2], name[7:9])}
+    for title, values in (("Where it comes from", version.provenance), ("Evidence", figures)):
+        if values:
+            yield title, "\n".join(f"{name}: {_short(value)}" for name, value in values.items()), "text"
+    done = [event for event in history.events if event.number == version.number]
+    lines = [f"{_when(event.at)} {event.what}: {' '.join(event.reason.split())}".removesuffix(": ") for event in done]
+    yield "What was done", "\n".join(lines), "text"
     for agent, text in version.texts.items():
-        yield Text(f"\n{on_screen(agent)}: against the team's own", style="bold")
-        yield diff_text(_own_diff(version, agent) or "the same text")
-        yield Text(f"\n{on_screen(agent)}: the whole text", style="bold")
-        yield Text(on_screen(text))
-
-
-def _records(version: PromptVersion) -> Iterator[tuple[str, Mapping[str, JsonValue]]]:
-    """What is kept with a version, where there is anything."""
-    kept = {"Where it comes from": version.provenance, "Evidence": version.evidence}
-    return ((title, values) for title, values in kept.items() if values)
+        yield f"{agent}: against the team's own", _own_diff(version, agent), "diff"
+        yield f"{agent}: the whole text", text, "text"
 
 
 def _standing(version: PromptVersion, history: TeamHistory) -> str:
@@ -376,14 +375,6 @@ def diff_text(diff: str) -> Text:
     return shown
 
 
-def _events(version: PromptVersion, history: TeamHistory) -> Iterator[str]:
-    """What was done with a version, each on one line."""
-    for event in history.events:
-        if event.number == version.number:
-            reason = " ".join(event.reason.split())
-            yield on_screen(f"{_when(event.at)} {event.what}" + (f": {reason}" if reason else ""))
-
-
 def _own_diff(version: PromptVersion, agent: str) -> str:
     """Return what a version changes in an agent's own instructions."""
     from tracer_hooks.store import prompt_diff
@@ -398,27 +389,11 @@ def _markdown(history: TeamHistory) -> str:
     lines = [f"# Prompts of {history.title}", "", f"In use: {used}."]
     for version in reversed(history.versions):
         lines += ["", f"## Version {version.number}: {_standing(version, history)}", ""]
-        lines += [f"- {fact}" for fact in map(on_screen, _facts(version))]
-        for title, values in _records(version):
-            lines += ["", f"### {title}", "", *_fenced(_one_a_line(values), "json")]
-        lines += ["", "### What was done", ""]
-        lines += [f"- {line}" for line in _events(version, history)]
-        for agent in version.texts:
-            lines += ["", f"### {' '.join(on_screen(agent).split())}", "", *_fenced(_own_diff(version, agent), "diff")]
-            lines += ["", "The whole text:", "", *_fenced(version.texts[agent], "text")]
+        lines += [f"- {on_screen(fact)}" for fact in _facts(version)]
+        for title, text, language in _blocks(version, history):
+            fence = "`" * max(3, 1 + max(map(len, re.findall(r"`+", text)), default=0))  # no backticks in it end it
+            lines += ["", f"### {on_screen(' '.join(title.split()))}", "", fence + language, on_screen(text), fence]
     return "\n".join(lines) + "\n"
-
-
-def _one_a_line(values: Mapping[str, JsonValue]) -> str:
-    """A JSON object with one line for each of its names: long lists would fill pages otherwise."""
-    lines = [f"  {json.dumps(name)}: {json.dumps(value, ensure_ascii=False)}" for name, value in values.items()]
-    return "{\n" + ",\n".join(lines) + "\n}"
-
-
-def _fenced(text: str, language: str) -> list[str]:
-    """``text`` as a code block that no backticks in it can end."""
-    fence = "`" * max(3, 1 + max((len(run) for run in re.findall(r"`+", text)), default=0))
-    return [fence + language, on_screen(text), fence]
 
 
 def _facts(version: PromptVersion) -> Iterator[str]:

@@ -236,12 +236,11 @@ class PhaseCounter:
             self._done[phase] = done + 1, passes + passed
             self._say(phase)
 
-    def end(self, phase: ImprovePhase | None, said: str) -> None:
-        """Say why a phase, or the last one, ended where it did."""
+    def end(self, said: str) -> None:
+        """Say why the phase ended where it did; no more runs of it are expected."""
         with self._lock:
-            phase = phase or self._last
-            self._totals[phase] = self._done[phase][0]
-            self._say(phase, said)
+            self._totals[self._last] = self._done[self._last][0]
+            self._say(self._last, said)
 
     def say(self, phase: ImprovePhase, said: str) -> None:
         """Tell what has just happened."""

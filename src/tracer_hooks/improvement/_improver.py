@@ -29,10 +29,10 @@ from tracer_hooks.improvement._prompt_search import blame_mass, search_prompts
 from tracer_hooks.improvement._prompt_writer import GepaWriter, JudgedRun, PromptWriter
 from tracer_hooks.improvement._rewriter import LLMRewriter
 from tracer_hooks.improvement._team_trials import EarlierRuns, PromptedTeam, TeamTrials, TrialOptions
-from tracer_hooks.improvement._version_trial import ImprovementState, StoredVersion, TrialOfVersion, put_on_trial
+from tracer_hooks.improvement._version_trial import ImprovementState, TrialOfVersion, put_on_trial
 from tracer_hooks.journal import Journal
 from tracer_hooks.runtime import Check
-from tracer_hooks.schema import Json, RunOutcome, Trajectory, Usage
+from tracer_hooks.schema import Json, RunOutcome, Usage
 from tracer_hooks.store import PromptStore, PromptVersion, fingerprint
 from tracer_hooks.tasks import SuiteTask
 
@@ -92,6 +92,7 @@ class Improver:
             workers=self.options.workers,
         )
         self._by_phase: dict[ImprovePhase, TeamTrials] = {}
+        self._known: dict[str, JudgedRun] = {}
 
     # --- before ----------------------------------------------------------------------------------------------------
     def estimate(self, *, probes: int = 2) -> ImproveEstimate:
@@ -104,7 +105,7 @@ class Improver:
         with self._journal.held():
             expect_plan(self._journal, self._plan, self.folder)
             self._look_at_team()
-            known = self._trials(ImprovePhase.BASELINE, probes).run(self.split.propose[:probes], self._found.old)
+            known = self._first_runs(self.split.propose[:probes])
         mean = sum((run.usage for run in known), Usage()).total // len(known)
         prices = self.options.cap
         cost = sum(run.usage.cost(prices.input_price, prices.output_price) for run in known) / len(known) * runs
@@ -127,7 +128,7 @@ class Improver:
             except BudgetSpentError as error:
                 outcome, reason = self._found.outcome, self._found.reason or str(error)
                 self._found.stopped = str(error)
-                self._counter.end(None, f"broken off: {error}")
+                self._counter.end(f"broken off: {error}")
             writing = self._chat.usage
             result = self._found.result(outcome, reason, split=self.split, spending=self.spending, writing=writing)
             write_atomically({self.folder / RESULT: (result.model_dump_json(indent=2) + "\n").encode()})
@@ -137,12 +138,18 @@ class Improver:
         found = self._found
         self._look_at_team()
         self._look_at_earlier_runs()
-        self._seek_failures()
+        if not self._given:
+            self._seek_failures()
         failures = failed_of([*found.baseline, *self._given])
         found.blame = blame_mass(failures, list(found.old))
         found.provenance = self._provenance(failures)
-        if len(tasks_of(failures)) < _FEWEST_FAILURES:
-            return "nothing to improve", self._too_few(len(tasks_of(failures)))
+        failed = len(tasks_of(failures))
+        if failed < _FEWEST_FAILURES:
+            said = f"in {len(found.baseline)} runs {failed} of {len(tasks_of(found.baseline))} proposing tasks failed"
+            if self._given:
+                said = f"the run store holds {counted(failed, 'failed run')} of the team"
+            needed = f"at least {_FEWEST_FAILURES} are needed to learn from"
+            return "nothing to improve", f"{said}, and {needed}; add tasks that are harder for the team"
         if not any(found.blame.values()):
             return "nothing to improve", "no diagnosis blames an agent whose instructions are known"
         best = self._search()
@@ -153,63 +160,56 @@ class Improver:
     # --- its parts -------------------------------------------------------------------------------------------------
     def _look_at_team(self) -> None:
         """Learn from a first run what the team is called, and what its agents are told."""
-        if self._found.first is not None:
+        found, wanted = self._found, self.options.agents
+        if found.first is not None:
             return
-        first = self._first_run()
-        wanted = self.options.agents
+        for task in self.split.propose[:_FIRST_RUNS]:
+            first = self._first_runs([task])[0].trajectory
+            has_raised = first.outcome is RunOutcome.FAILED and not (first.outcome_reason or "").startswith("check:")
+            if not has_raised:
+                break  # a run that came to its end shows all agents
         own = {spec.name: spec.instructions for spec in first.agents if spec.instructions and spec.instructions.strip()}
         missing = [agent for agent in wanted if agent not in own]
-        if missing or not own:
+        if has_raised and (missing or not own):
+            raise ConfigError(f"the team raised on its first tasks: {first.outcome_reason}. See to it, and begin again")
+        if missing:
             known = ", ".join(map(repr, own)) or "none"
-            if not is_finished(first):
-                raise ConfigError(
-                    f"the team raised on its first tasks: {first.outcome_reason}. See to it, and run again"
-                )
+            raise ConfigError(f"the instructions of {missing[0]!r} are not known, expected one of: {known}")
+        if not own:
             raise ConfigError(
-                f"the instructions of {missing[0]!r} are not known, expected one of: {known}"
-                if missing
-                else "the run shows no agent's instructions; name the agents with tracer_hooks.agent(instructions=...)"
+                "the run shows no agent's instructions; name the agents with tracer_hooks.agent(instructions=...)"
             )
         self._team.own = own
-        found = self._found
-        found.first = first
-        found.team = fingerprint(first.framework, first.team)
+        found.first, found.team = first, fingerprint(first.framework, first.team)
         present = self._parent(own)
         told = {**own, **(present.texts if present is not None else {})}
         found.own, found.present = own, told
         found.old = {agent: text for agent, text in told.items() if not wanted or agent in wanted}
         self._team.present = {agent: text for agent, text in told.items() if agent not in found.old}
-
-    def _first_run(self) -> Trajectory:
-        """A run that came to its end, which shows all agents, if one of the first tasks gives one."""
-        for task in self.split.propose[:_FIRST_RUNS]:
-            first = self._trials(ImprovePhase.BASELINE, 1).run([task], {})[0].trajectory
-            if is_finished(first):
-                break
-        return first
+        if self._team.new_in(found.old):
+            self._known.clear()  # it was told its own prompts, and not the present ones
 
     def _parent(self, own: Mapping[str, str]) -> PromptVersion | None:
         """The version whose prompts the team has at the start of the job; it is kept, since later ones may come."""
-        if "parent" not in self._journal:
-            with PromptStore(self._store_path) as store:
-                current = store.current(self._found.team)
-            changed = [agent for agent, text in current.own.items() if own.get(agent) != text] if current else []
-            number = current.number if current is not None else None
-            self._journal.add("parent", {"number": number, "changed": changed})
-        number, changed = self._journal["parent"]["number"], self._journal["parent"]["changed"]
-        if number is None:
-            return None
-        if changed:
-            self._found.notes.append(
-                f"version {number} of the prompts was made for other instructions of {changed[0]!r} than the team has "
-                "now, so it was left out: new prompts are compared with the team's own"
-            )
-            return None
-        self._found.notes.append(
-            f"version {number} of the prompts is in use: the team is run with it, and new prompts are compared with it"
-        )
+        found = self._found
         with PromptStore(self._store_path) as store:
-            return store.get(self._found.team, int(number))
+            if "parent" not in self._journal:
+                current = store.current(found.team)
+                changed = [agent for agent, text in current.own.items() if own.get(agent) != text] if current else []
+                number = current.number if current is not None else None
+                self._journal.add("parent", {"number": number, "changed": changed})
+            number, changed = self._journal["parent"]["number"], self._journal["parent"]["changed"]
+            if number is None:
+                return None
+            named = f"version {number} of the prompts"
+            if changed:
+                found.notes.append(
+                    f"{named} was made for other instructions of {changed[0]!r} than the team has now, so it was left "
+                    "out: new prompts are compared with the team's own"
+                )
+                return None
+            found.notes.append(f"{named} is in use: the team is run with it, and new prompts are compared with it")
+            return store.get(found.team, int(number))
 
     def _look_at_earlier_runs(self) -> None:
         """Take from the run store what passed before, and failures where these are to propose."""
@@ -221,41 +221,34 @@ class Improver:
         self._given = earlier.failures(self._trial_options) if self._from_store else ()
 
     def _seek_failures(self) -> None:
-        """Run proposing tasks with the present prompts until some have failed; not where failures were given.
+        """Run proposing tasks with the present prompts until some have failed.
 
         First those that are to be read; where too few fail, all others, and then again those that have passed: they may
         fail the next time.
         """
-        if self._given:
-            return
         found, propose = self._found, self.split.propose
         read, compare = self.split.halves()
         room = self.options.metric_calls - self.options.one_round(len(propose), len(compare))
-        found.baseline = self._trials(ImprovePhase.BASELINE, len(read)).run(read, found.old)
-        again = self._new_trials(ImprovePhase.BASELINE, "again")
+        found.baseline = self._first_runs(read)
         while len(found.baseline) < min(room, _ENOUGH_RUNS):
             known, failed = tasks_of(found.baseline), tasks_of(failed_of(found.baseline))
             if len(failed) >= _FEWEST_FAILURES:
-                break
+                return
             others = [task for task in propose if task.id not in known]
-            waiting = others or [task for task in propose if task.id not in failed]
             what = "the other proposing tasks are run" if others else "those that passed are run again"
-            said = (
-                f"{len(failed)} of {len(known)} tasks failed, and {_FEWEST_FAILURES} are needed to learn from: {what}"
-            )
-            self._counter.say(ImprovePhase.BASELINE, said)
+            said = f"{len(failed)} of {len(known)} tasks failed, and {_FEWEST_FAILURES} are needed to learn from"
+            self._counter.say(ImprovePhase.BASELINE, f"{said}: {what}")
+            waiting = others or [task for task in propose if task.id not in failed]
             waiting = waiting[: room - len(found.baseline)]
-            self._counter.expect(ImprovePhase.BASELINE, len(found.baseline) + len(waiting))
-            found.baseline += again.run(waiting, found.old)
+            runs = self._trials(ImprovePhase.BASELINE, len(found.baseline) + len(waiting))
+            found.baseline += runs.run(waiting, found.old)
 
-    def _too_few(self, failed: int) -> str:
-        baseline = self._found.baseline
-        where = f"in {len(baseline)} runs {failed} of {len(tasks_of(baseline))} proposing tasks failed"
-        if self._given:
-            where = f"the run store holds {counted(failed, 'failed run')} of the team"
-        return (
-            f"{where}, and at least {_FEWEST_FAILURES} are needed to learn from; add tasks that are harder for the team"
-        )
+    def _first_runs(self, tasks: Sequence[SuiteTask]) -> list[JudgedRun]:
+        """One run a task with the present prompts, the same however often it is asked for."""
+        new = [task for task in tasks if task.id not in self._known]
+        runs = self._trials(ImprovePhase.BASELINE, len(self._known) + len(new)).run(new, self._found.old)
+        self._known |= {run.task: run for run in runs}
+        return [self._known[task.id] for task in tasks]
 
     def _search(self) -> Mapping[str, str] | None:
         """The best prompts that are found; None where none is better than the present ones."""
@@ -273,9 +266,9 @@ class Improver:
             shown=self._given,
             on_event=lambda said: self._counter.say(ImprovePhase.SEARCH, said),
         )
-        self._counter.end(ImprovePhase.SEARCH, f"the search ended: {found.search.stopped}")
         if found.search.is_cut and self.spending.refusal is not None:
             raise BudgetSpentError(found.search.stopped)
+        self._counter.end(f"the search ended: {found.search.stopped}")
         best = found.search.best
         if best.texts == found.old or best.score <= found.search.candidates[0].score:
             return None
@@ -312,20 +305,20 @@ class Improver:
 
     def _decided(self, store: PromptStore, told: Mapping[str, str]) -> tuple[Outcome, str]:
         found, options = self._found, self.options
-        version = put_on_trial(store, self._journal, found, found.provenance)
-        found.version = version.number
+        version = put_on_trial(store, self._journal, found)
+        found.version, found.outcome = version.number, "on trial"
         passed = [*found.passed_tasks, *self._passed_at_baseline()]
         rule = options.rule if passed else replace(options.rule, needs_passed=False)
         trials = self._trials(ImprovePhase.TRIAL, 2 * rule.most_pairs)
-        trial = TrialOfVersion(trials, told, found.old, rule, batch=options.workers, seed=options.seed)
-        found.trial, found.outcome = trial, "on trial"
+        found.trial = trial = TrialOfVersion(
+            store, version, trials, told, found.old, rule, batch=options.workers, seed=options.seed
+        )
         try:
-            kept = StoredVersion(store=store, version=version, trials=trials, trial=trial)
-            outcome, reason = kept.decided(self.split.accept, passed)
+            outcome, reason = trial.decided(self.split.accept, passed)
         except BudgetSpentError:
             found.reason = trial.test.reason
             raise
-        self._counter.end(ImprovePhase.TRIAL, f"the trial ended after {counted(trial.test.pairs, 'pair')}: {outcome}")
+        self._counter.end(f"the trial ended after {counted(trial.test.pairs, 'pair')}: {outcome}")
         return outcome, reason
 
     def _passed_at_baseline(self) -> list[SuiteTask]:
@@ -348,22 +341,18 @@ class Improver:
         return GepaWriter(self._chat) if chosen == "gepa" else LLMRewriter(self._chat)
 
     def _trials(self, phase: ImprovePhase, total: int) -> TeamTrials:
-        """The runs of a phase; those of the baseline are the same however often they are asked for."""
+        """The runs of a phase, which takes at most ``total``."""
         if phase not in self._by_phase:
-            self._by_phase[phase] = self._new_trials(phase, phase.name.lower())
+            self._by_phase[phase] = TeamTrials(
+                self._team,
+                self._journal,
+                self.spending,
+                self._trial_options,
+                name=phase.name.lower(),
+                on_run=lambda run: self._counter.count(phase, run.passed),
+            )
         self._counter.expect(phase, total)
         return self._by_phase[phase]
-
-    def _new_trials(self, phase: ImprovePhase, name: str) -> TeamTrials:
-        return TeamTrials(
-            self._team,
-            self._journal,
-            self.spending,
-            self._trial_options,
-            name=name,
-            renews=name != ImprovePhase.BASELINE.name.lower(),
-            on_run=lambda run: self._counter.count(phase, run.passed),
-        )
 
     def _provenance(self, failures: Sequence[JudgedRun]) -> dict[str, Json]:
         """Provenance of the prompts, for those who look at them later."""
@@ -388,11 +377,6 @@ def failed_of(runs: Iterable[JudgedRun]) -> list[JudgedRun]:
 def tasks_of(runs: Iterable[JudgedRun]) -> set[str]:
     """The tasks of the runs."""
     return {run.task for run in runs}
-
-
-def is_finished(run: Trajectory) -> bool:
-    """Tell whether a team gave an answer, and did not raise."""
-    return run.outcome is not RunOutcome.FAILED or (run.outcome_reason or "").startswith("check:")
 
 
 def improve(

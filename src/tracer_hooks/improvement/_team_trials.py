@@ -155,7 +155,6 @@ class TeamTrials:
         spending: What may be spent, and what was.
         options: How.
         name: What the runs are made for; those of another name are other runs.
-        renews: Whether a task is run anew each time that it is asked for; if not, it is run once.
         on_run: Told of each run, those from the journal included.
 
     Attributes:
@@ -170,15 +169,12 @@ class TeamTrials:
         options: TrialOptions,
         *,
         name: str = "run",
-        renews: bool = True,
         on_run: Callable[[JudgedRun], None] = lambda run: None,
     ) -> None:
         self._team, self._journal, self._spending, self._options = team, journal, spending, options
-        self._name, self._renews = name, renews
-        self._on_run = on_run
+        self._name, self._on_run = name, on_run
         self.makes_new = True
         self._drawn: Counter[str] = Counter()
-        self._made_once: dict[str, JudgedRun] = {}
 
     def run(self, tasks: Sequence[SuiteTask], prompts: Mapping[str, str]) -> list[JudgedRun]:
         """One new run a task, in the order of the tasks; see :class:`~tracer_hooks.improvement.Trials`."""
@@ -199,12 +195,10 @@ class TeamTrials:
         new = self._team.new_in(prompts)
         named = digest(new, 12) if new else "own"
         unit = f"{self._name}/{named}/{task.suite}/{task.id}/{digest([task.text, task.reference], 12)}"
-        self._drawn[unit] += self._renews
+        self._drawn[unit] += 1
         return f"{unit}/{self._drawn[unit]}"
 
     def _once(self, unit: str, task: SuiteTask, prompts: Mapping[str, str]) -> JudgedRun:
-        if unit in self._made_once:
-            return self._made_once[unit]
         if unit in self._journal:
             run = JudgedRun.model_validate(self._journal[unit]["run"])
         elif not self.makes_new:
@@ -215,8 +209,6 @@ class TeamTrials:
                 raise BudgetSpentError(f"the budget is spent: {refusal}")
             run = self._made(task, prompts)
             self._journal.add(unit, {"run": run.model_dump(mode="json", exclude_defaults=True)})
-        if not self._renews:
-            self._made_once[unit] = run
         self._spending.add(run.usage)
         self._on_run(run)
         return run
