@@ -94,7 +94,7 @@ def show(
 ) -> None:
     """Show one version: where it comes from, what speaks for and against it, and its prompts."""
     with _open(store) as kept:
-        history = _history(kept, _team(kept, team))
+        history = _history(kept, team)
         found = kept.get(history.team, version)
     if agent is not None:
         found = _only(found, agent)
@@ -117,10 +117,10 @@ def diff(
 ) -> None:
     """Say what changed from A to B; without B from A's parent to A, without both from your own to the current ones."""
     with _open(store) as kept:
-        history = _history(kept, _team(kept, team))
+        history = _history(kept, team)
         first, second = _sides(kept, history, before, after)
         known = {number: kept.get(history.team, number) for number in (first, second) if number}
-    diffs = _diffs(known.get(first), known.get(second), _side_name(first), _side_name(second))
+    diffs = _diffs(known.get(first), known.get(second))
     if as_json:
         print_json({"team": history.team, "before": first, "after": second, "diffs": diffs})
         return
@@ -178,7 +178,7 @@ def export(
             "Run: tracer-hooks prompts export --out prompts.md"
         )
     with _open(store) as kept:
-        history = _history(kept, _team(kept, team))
+        history = _history(kept, team)
     if suffix == ".json":
         text = json.dumps(_team_data(history, whole=True), indent=2, ensure_ascii=True) + "\n"
     else:
@@ -193,7 +193,7 @@ def _change(
 ) -> None:
     """Change a version, and say what is used now."""
     with _open(store, read_only=False) as kept:
-        changed = change(kept, _team(kept, team))
+        changed = change(kept, _history(kept, team).team)
         history = _history(kept, changed.team)
     if as_json:
         print_json({**_version_data(changed, history), "current": history.current})
@@ -209,10 +209,14 @@ def _open(store: Path | None, *, read_only: bool = True) -> PromptStore:
     return PromptStore(needed_store(store), read_only=read_only)
 
 
-def _team(kept: PromptStore, wanted: str | None) -> str:
+def _history(kept: PromptStore, wanted: str | None) -> TeamHistory:
+    """The versions of the team that ``wanted`` names."""
     if not kept.path.exists():
         raise StoreError(f"there is no run store at {str(kept.path)!r}, so no prompts. Run: {_IMPROVE}")
-    return _find_team(kept.versions(), wanted)
+    team = _find_team(kept.versions(), wanted)
+    current = kept.current(team)
+    number = None if current is None else current.number
+    return TeamHistory(team=team, versions=kept.versions(team), events=kept.events(team), current=number)
 
 
 def _find_team(known: Sequence[PromptVersion], wanted: str | None) -> str:
@@ -220,13 +224,12 @@ def _find_team(known: Sequence[PromptVersion], wanted: str | None) -> str:
     names = {version.team: version.team_name for version in known}
     if not names:
         raise StoreError(f"the store has no prompts of any team. Run: {_IMPROVE}")
-    if wanted is None:
-        found = list(names)
-    elif wanted in names:
-        found = [wanted]
-    else:
-        found = [team for team, name in names.items() if name == wanted]
-        found = found or [team for team in names if wanted and team.startswith(wanted)]
+    ways = (
+        [team for team in names if wanted in (None, team)],
+        [team for team, name in names.items() if name == wanted],
+        [team for team in names if wanted and team.startswith(wanted)],
+    )
+    found = next(filter(None, ways), [])
     if len(found) == 1:
         return found[0]
     shown = ", ".join(map(repr, found or names))
@@ -234,12 +237,6 @@ def _find_team(known: Sequence[PromptVersion], wanted: str | None) -> str:
         raise StoreError(f"--team is {wanted!r}, expected one of: {shown}. Run: tracer-hooks prompts list")
     what = "the store has prompts of several teams" if wanted is None else f"--team {wanted!r} fits several teams"
     raise ConfigError(f"{what}: {shown}. Give one with --team")
-
-
-def _history(kept: PromptStore, team: str) -> TeamHistory:
-    current = kept.current(team)
-    number = None if current is None else current.number
-    return TeamHistory(team=team, versions=kept.versions(team), events=kept.events(team), current=number)
 
 
 def _only(version: PromptVersion, agent: str) -> PromptVersion:
@@ -254,29 +251,23 @@ def _only(version: PromptVersion, agent: str) -> PromptVersion:
 
 def _sides(kept: PromptStore, history: TeamHistory, before: int | None, after: int | None) -> tuple[int, int]:
     """The two versions to compare, 0 for the team's own prompts."""
-    if not before and after is None:
-        open_versions = [version.number for version in history.versions if version.state != "rolled back"]
-        newest = (open_versions or [version.number for version in history.versions])[-1]
-        return 0, history.current or newest
-    if after is None:
-        number = before or 0
-        return kept.get(history.team, number).parent or 0, number
-    return before or 0, after
+    if after is not None:
+        return before or 0, after
+    if before:
+        return kept.get(history.team, before).parent or 0, before
+    is_open = [version for version in history.versions if version.state != "rolled back"]
+    return 0, history.current or (is_open or history.versions)[-1].number
 
 
-def _diffs(
-    before: PromptVersion | None, after: PromptVersion | None, before_name: str, after_name: str
-) -> dict[str, str]:
+def _diffs(before: PromptVersion | None, after: PromptVersion | None) -> dict[str, str]:
     """The changes by agent; an agent that one side does not name has the team's own instructions there."""
     from tracer_hooks.store import prompt_diff
 
     sides = [side for side in (before, after) if side is not None]
-    agents = dict.fromkeys(agent for side in sides for agent in side.texts)
     own = {agent: text for side in sides for agent, text in side.own.items()}
     old, new = ({**own, **(side.own | side.texts if side else {})} for side in (before, after))
-    return {
-        agent: prompt_diff(old[agent], new[agent], before_name=before_name, after_name=after_name) for agent in agents
-    }
+    first, second = (_side_name(side.number if side else 0) for side in (before, after))
+    return {agent: prompt_diff(old[agent], new[agent], before_name=first, after_name=second) for agent in own}
 
 
 def _side_name(number: int) -> str:
@@ -306,7 +297,7 @@ def _version_data(version: PromptVersion, history: TeamHistory, *, whole: bool =
     data |= {"agents": list(version.texts), "is_current": version.number == history.current}
     if whole:
         data |= version.model_dump(mode="json", include=set(_WHOLE))
-        data["diffs"] = {agent: _own_diff(version, agent) for agent in version.texts}
+        data["diffs"] = _diffs(None, version)
         data["events"] = [event.model_dump(mode="json") for event in history.events if event.number == version.number]
     return data
 
@@ -347,15 +338,17 @@ def _version_parts(version: PromptVersion, history: TeamHistory) -> Iterator[Tex
 
 def _blocks(version: PromptVersion, history: TeamHistory) -> Iterator[tuple[str, str, str]]:
     """Titles, texts and languages of what is kept with a version."""
-    figures = {name: value for name, value in version.evidence.items() if "e_" not in (name[:2], name[7:9])}
+    evidence = version.evidence.items()
+    figures = {name: value for name, value in evidence if not name.removeprefix("passed_").startswith("e_")}
     for title, values in (("Where it comes from", version.provenance), ("Evidence", figures)):
         if values:
             yield title, "\n".join(f"{name}: {_short(value)}" for name, value in values.items()), "text"
     done = [event for event in history.events if event.number == version.number]
     lines = [f"{_when(event.at)} {event.what}: {' '.join(event.reason.split())}".removesuffix(": ") for event in done]
     yield "What was done", "\n".join(lines), "text"
+    diffs = _diffs(None, version)
     for agent, text in version.texts.items():
-        yield f"{agent}: against the team's own", _own_diff(version, agent), "diff"
+        yield f"{agent}: against the team's own", diffs[agent], "diff"
         yield f"{agent}: the whole text", text, "text"
 
 
@@ -373,14 +366,6 @@ def diff_text(diff: str) -> Text:
     for position, line in enumerate(diff.splitlines()):
         shown.append("\n" if position else "").append(on_screen(line), style=_LINES.get(line[:1], ""))
     return shown
-
-
-def _own_diff(version: PromptVersion, agent: str) -> str:
-    """Return what a version changes in an agent's own instructions."""
-    from tracer_hooks.store import prompt_diff
-
-    names = {"before_name": "the team's own", "after_name": f"version {version.number}"}
-    return prompt_diff(version.own[agent], version.texts[agent], **names)
 
 
 def _markdown(history: TeamHistory) -> str:

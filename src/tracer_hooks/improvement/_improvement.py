@@ -11,10 +11,11 @@ from typing import Literal
 from pydantic import Field
 
 from tracer_hooks.budget import CostCap
+from tracer_hooks.diagnosis import Attributor
 from tracer_hooks.errors import ConfigError
 from tracer_hooks.improvement._acceptance import AcceptanceRule
 from tracer_hooks.improvement._prompt_search import SearchOptions
-from tracer_hooks.improvement._prompt_writer import PromptWriter
+from tracer_hooks.improvement._prompt_writer import PromptWriter, TriedPrompt
 from tracer_hooks.repair import FeedbackMode
 from tracer_hooks.schema import Json, Record, Text, Usage
 
@@ -23,15 +24,8 @@ Outcome = Literal["accepted", "rejected", "on trial", "nothing found", "nothing 
 than the present ones; too few runs failed; or the job was broken off before any were found, and can go on."""
 
 
-class RefusedVersion(Record):
-    """Instructions that were written and not kept."""
-
-    agent: Text
-    """Whose."""
-    text: Text = ""
-    """What was written; empty where it could not be used at all."""
-    why: Text
-    """Why they were not kept."""
+RefusedVersion = TriedPrompt
+"""Instructions that were written and not kept."""
 
 
 class PassShare(Record):
@@ -143,23 +137,31 @@ class Improvement(Record):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImproveOptions(SearchOptions):
+class TrialOptions:
+    """Options by which runs are judged and diagnosed."""
+
+    attributor: str | Attributor = "auto"
+    """Diagnoses failed runs."""
+    feedback: FeedbackMode = "masked"
+    """What may be told of the check's reason."""
+    workers: int = 4
+    """Runs that go on at the same time."""
+    backoff_s: float = 1.0
+    """Seconds to wait after a fault of the environment; doubled each time."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImproveOptions(TrialOptions, SearchOptions):
     """Options of an improvement of prompts; the search's runs include those of the baseline."""
 
     writer: Literal["rewriter", "gepa"] | PromptWriter = "rewriter"
     """Who writes: our rewriter, GEPA's own proposal, or an object."""
     agents: tuple[str, ...] = ()
     """Whose instructions may be rewritten; default all whose instructions are known."""
-    attributor: str = "auto"
-    """Who diagnoses."""
-    feedback: FeedbackMode = "masked"
-    """What may be told of the check's reason."""
     rule: AcceptanceRule = field(default_factory=AcceptanceRule)
     """When new prompts are accepted."""
     cap: CostCap = field(default_factory=CostCap)
     """What it may cost in all, earlier sessions of the same job included."""
-    workers: int = 4
-    """Runs that go on at the same time."""
 
     def __post_init__(self) -> None:
         for name, least in (("metric_calls", 1), ("minibatch", 1), ("workers", 1)):

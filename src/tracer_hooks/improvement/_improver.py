@@ -28,7 +28,12 @@ from tracer_hooks.improvement._plan import JournaledChat, Split, expect_plan, pl
 from tracer_hooks.improvement._prompt_search import blame_mass, search_prompts
 from tracer_hooks.improvement._prompt_writer import GepaWriter, JudgedRun, PromptWriter
 from tracer_hooks.improvement._rewriter import LLMRewriter
-from tracer_hooks.improvement._team_trials import EarlierRuns, PromptedTeam, TeamTrials, TrialOptions
+from tracer_hooks.improvement._team_trials import (
+    PromptedTeam,
+    TeamTrials,
+    earlier_failures,
+    earlier_passed,
+)
 from tracer_hooks.improvement._version_trial import ImprovementState, TrialOfVersion, put_on_trial
 from tracer_hooks.journal import Journal
 from tracer_hooks.runtime import Check
@@ -86,11 +91,7 @@ class Improver:
         self._plan = plan_digest(self.split, self.options, self._writer.name, from_store=from_store)
         self._counter = PhaseCounter(on_progress)
         self._found = ImprovementState()
-        self._trial_options = TrialOptions(
-            attributor=get_attributor(self.options.attributor),
-            feedback=self.options.feedback,
-            workers=self.options.workers,
-        )
+        self._trial_options = replace(self.options, attributor=get_attributor(self.options.attributor))
         self._by_phase: dict[ImprovePhase, TeamTrials] = {}
         self._known: dict[str, JudgedRun] = {}
 
@@ -137,7 +138,7 @@ class Improver:
     def _course(self) -> tuple[Outcome, str]:
         found = self._found
         self._look_at_team()
-        self._look_at_earlier_runs()
+        self._take_earlier_runs()
         if not self._given:
             self._seek_failures()
         failures = failed_of([*found.baseline, *self._given])
@@ -211,14 +212,14 @@ class Improver:
             found.notes.append(f"{named} is in use: the team is run with it, and new prompts are compared with it")
             return store.get(found.team, int(number))
 
-    def _look_at_earlier_runs(self) -> None:
+    def _take_earlier_runs(self) -> None:
         """Take from the run store what passed before, and failures where these are to propose."""
-        found = self._found
-        assert found.first is not None
-        earlier = EarlierRuns(self._store_path, self._journal, found.first)
+        found, path, first = self._found, self._store_path, self._found.first
+        assert first is not None
         known = [task for part in self.split.parts for task in part]
-        found.passed_tasks = earlier.passed_tasks(known, self._team.accepts)
-        self._given = earlier.failures(self._trial_options) if self._from_store else ()
+        found.passed_tasks = earlier_passed(path, self._journal, first, known, self._team.accepts)
+        if self._from_store:
+            self._given = earlier_failures(path, self._journal, first, self._trial_options)
 
     def _seek_failures(self) -> None:
         """Run proposing tasks with the present prompts until some have failed.

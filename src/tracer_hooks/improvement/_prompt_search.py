@@ -35,6 +35,7 @@ class TeamAdapter:
 
     Attributes:
         refused: What was written and not even tried, with the reason.
+        tried: What the team was run with and was not kept.
         usage: Tokens that the writing took.
         faults: How often in a row the writer raised.
         fault: What it raised last.
@@ -53,7 +54,7 @@ class TeamAdapter:
         self._trials, self._writer, self._own = trials, writer, dict(own)
         self._known: dict[tuple[tuple[str, str], ...], list[JudgedRun]] = {}
         self._parents: dict[tuple[tuple[str, str], ...], Candidate] = {}
-        self._tried: list[TriedPrompt] = []
+        self.tried: list[TriedPrompt] = []
 
     # --- GEPA's protocol -------------------------------------------------------------------------------------------
     def evaluate(self, batch: list[SuiteTask], candidate: dict[str, str], capture_traces: bool = False) -> Any:
@@ -103,10 +104,6 @@ class TeamAdapter:
         """The failures of a candidate so far."""
         return [run for run in self._known.get(_key(candidate), ()) if not run.passed]
 
-    def not_kept(self, agent_texts: Mapping[str, str], why: str) -> None:
-        """Remember that a candidate with these new texts was tried and not kept."""
-        self._tried += [TriedPrompt(agent=agent, text=text, why=why) for agent, text in agent_texts.items()]
-
     # --- details ---------------------------------------------------------------------------------------------------
     def _runs_for(self, agent: str, candidate: Candidate, batch: Sequence[JudgedRun]) -> list[JudgedRun]:
         if not self._writer.reads_only_blamed:
@@ -131,7 +128,7 @@ class TeamAdapter:
             instructions=candidate[agent],
             own=self._own[agent],
             runs=runs,
-            tried=tuple(prompt for prompt in self._tried if prompt.agent == agent),
+            tried=tuple(prompt for prompt in self.tried if prompt.agent == agent),
             tools=tuple(tools),
             others=tuple(other for other in candidate if other != agent),
         )
@@ -296,34 +293,19 @@ class _SilentLogger:
         logger.debug("gepa: %s", message)
 
 
-class _Ledger:
-    """Listens to GEPA: what was tried and not kept is shown to the writer, and reported."""
+class _Listener:
+    """Listens to GEPA: what was tried and not kept is shown to the writer, and reported; and ends the search.
 
-    def __init__(self, adapter: TeamAdapter, on_event: Callable[[str], None]) -> None:
-        self.dropped: list[TriedPrompt] = []
-        self._adapter, self._tell = adapter, on_event
-        self._texts: dict[str, str] = {}
+    It ends when another round might take more runs than are left, nobody writes any more, or all is right.
+    """
 
-    def on_proposal_end(self, event: Any) -> None:
-        self._texts = dict(event["new_instructions"])
-
-    def on_candidate_accepted(self, event: Any) -> None:
-        self._tell(f"new instructions for {', '.join(self._texts)} did better on their first tasks")
-
-    def on_candidate_rejected(self, event: Any) -> None:
-        why = f"a score of {event['new_score']:.3g} on its first tasks in all, and {event['old_score']:.3g} before"
-        self._adapter.not_kept(self._texts, why)
-        self.dropped += [TriedPrompt(agent=agent, text=text, why=why) for agent, text in self._texts.items()]
-        self._tell(f"new instructions for {', '.join(self._texts)} were dropped: {why}")
-
-
-class _Stop:
-    """Ends the search: another round might take more runs than are left, nobody writes any more, or all is right."""
-
-    def __init__(self, adapter: TeamAdapter, calls: int, before: int, round_: int) -> None:
+    def __init__(self, adapter: TeamAdapter, tell: Callable[[str], None], calls: int, before: int, round_: int) -> None:
         self.reason = ""
+        self.dropped: list[TriedPrompt] = []
         self.candidates: list[FoundCandidate] = []
-        self._adapter, self._calls, self._before, self._round = adapter, calls, before, round_
+        self._adapter, self._tell = adapter, tell
+        self._calls, self._before, self._round = calls, before, round_
+        self._texts: dict[str, str] = {}
 
     def __call__(self, gepa_state: Any) -> bool:
         used = self._before + gepa_state.total_num_evals
@@ -339,6 +321,19 @@ class _Stop:
 
     def on_valset_evaluated(self, event: Any) -> None:
         self.candidates.append(FoundCandidate(texts=dict(event["candidate"]), score=event["average_score"]))
+
+    def on_proposal_end(self, event: Any) -> None:
+        self._texts = dict(event["new_instructions"])
+
+    def on_candidate_accepted(self, event: Any) -> None:
+        self._tell(f"new instructions for {', '.join(self._texts)} did better on their first tasks")
+
+    def on_candidate_rejected(self, event: Any) -> None:
+        why = f"a score of {event['new_score']:.3g} on its first tasks in all, and {event['old_score']:.3g} before"
+        dropped = [TriedPrompt(agent=agent, text=text, why=why) for agent, text in self._texts.items()]
+        self._adapter.tried += dropped
+        self.dropped += dropped
+        self._tell(f"new instructions for {', '.join(self._texts)} were dropped: {why}")
 
 
 def search_prompts(
@@ -374,10 +369,9 @@ def search_prompts(
     readable = {task.id for task in tasks[0]} | {run.task for run in shown}
     adapter = TeamAdapter(trials, writer, own, readable)
     adapter.learn(own, [*shown, *known])
-    ledger = _Ledger(adapter, on_event)
     selector = BlameSelector(adapter.failures_of, seed=options.seed) if options.selector == "blame" else "round_robin"
     minibatch = min(options.minibatch, len(tasks[0]))
-    stop = _Stop(adapter, options.metric_calls, len(known), len(tasks[1]) + 2 * minibatch)
+    listener = _Listener(adapter, on_event, options.metric_calls, len(known), len(tasks[1]) + 2 * minibatch)
     try:
         result = gepa.optimize(
             seed_candidate=dict(own),
@@ -386,28 +380,27 @@ def search_prompts(
             adapter=adapter,
             reflection_minibatch_size=minibatch,
             module_selector=selector,
-            stop_callbacks=stop,
+            stop_callbacks=listener,
             logger=_SilentLogger(),
-            callbacks=[ledger, stop],
+            callbacks=[listener],
             track_best_outputs=False,
             seed=options.seed,
             raise_on_exception=True,
         )
     except BudgetSpentError as error:
-        found, stopped, is_cut = stop.candidates, str(error), True
+        found, stopped, is_cut = listener.candidates, str(error), True
         if not found:
             raise
     else:
         pairs = zip(result.candidates, result.val_aggregate_scores, strict=True)
         found = [FoundCandidate(texts=dict(texts), score=score) for texts, score in pairs]
-        stopped, is_cut = stop.reason, adapter.faults >= _MOST_FAULTS
-    refused = (*adapter.refused, *ledger.dropped)
+        stopped, is_cut = listener.reason, adapter.faults >= _MOST_FAULTS
     return SearchResult(
         candidates=tuple(found),
-        refused=refused,
+        refused=(*adapter.refused, *listener.dropped),
         usage=adapter.usage,
         stopped=stopped,
-        tried=len(found) - 1 + len(ledger.dropped),
+        tried=len(found) - 1 + len(listener.dropped),
         read=frozenset(adapter.read),
         is_cut=is_cut,
     )

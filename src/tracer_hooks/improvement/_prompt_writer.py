@@ -60,15 +60,14 @@ class Trials(Protocol):
         ...
 
 
-@dataclass(frozen=True, kw_only=True)
-class TriedPrompt:
-    """Instructions that were tried before and were not kept."""
+class TriedPrompt(Record):
+    """Instructions that were written and not kept."""
 
-    agent: str
-    """Whose they were."""
-    text: str
-    """The instructions."""
-    why: str
+    agent: Text
+    """Whose."""
+    text: Text = ""
+    """What was written; empty where it could not be used at all."""
+    why: Text
     """Why they were not kept."""
 
 

@@ -11,18 +11,18 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tracer_hooks.budget import Spending
-from tracer_hooks.diagnosis import Attributor, blames_environment, get_attributor
+from tracer_hooks.diagnosis import blames_environment, get_attributor
 from tracer_hooks.errors import BudgetSpentError, CheckError, ConfigError, ReplayError
 from tracer_hooks.frameworks import RunResult
+from tracer_hooks.improvement._improvement import TrialOptions
 from tracer_hooks.improvement._plan import digest
 from tracer_hooks.improvement._prompt_writer import JudgedRun
 from tracer_hooks.journal import Journal
-from tracer_hooks.repair import FeedbackMode, feedback_of
+from tracer_hooks.repair import feedback_of
 from tracer_hooks.replay import Trial
 from tracer_hooks.rerun import check_for, is_built_with_prompts, judge_of, rerunner
 from tracer_hooks.runtime import Check, checked_diagnosis, shared_loop
@@ -33,20 +33,6 @@ from tracer_hooks.telemetry import suppressed
 
 _TRIES = 3
 """Runs on one task, before the environment is taken for broken."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class TrialOptions:
-    """Options by which runs are judged and diagnosed."""
-
-    attributor: Attributor = field(default_factory=lambda: get_attributor("auto"))
-    """Diagnoses failed runs."""
-    feedback: FeedbackMode = "masked"
-    """What may be told of the check's reason."""
-    workers: int = 4
-    """Runs that go on at the same time."""
-    backoff_s: float = 1.0
-    """Seconds to wait after a fault of the environment; doubled each time."""
 
 
 class NotMadeError(Exception):
@@ -173,6 +159,7 @@ class TeamTrials:
     ) -> None:
         self._team, self._journal, self._spending, self._options = team, journal, spending, options
         self._name, self._on_run = name, on_run
+        self._attributor = get_attributor(options.attributor)
         self.makes_new = True
         self._drawn: Counter[str] = Counter()
 
@@ -238,7 +225,7 @@ class TeamTrials:
         verdict, found = trial.verdict, None
         if not trial.passed:
             with suppressed():
-                found = checked_diagnosis(self._options.attributor, seen, task.reference)
+                found = checked_diagnosis(self._attributor, seen, task.reference)
         told = feedback_of(
             self._options.feedback,
             verdict.feedback if verdict is not None else None,
@@ -264,71 +251,63 @@ _MOST_PASSED = 40
 _LOOKED_AT = 600
 
 
-class EarlierRuns:
-    """Runs of one team in the store; what is taken of them stands in the journal: every session takes the same."""
-
-    def __init__(self, store: str | Path | None, journal: Journal, like: Trajectory) -> None:
-        self._store, self._journal, self._like = store, journal, like
-
-    def failures(self, options: TrialOptions) -> tuple[JudgedRun, ...]:
-        """The newest failed first attempts, diagnosed anew where they have no diagnosis."""
-        if "failures" not in self._journal:
-            self._journal.add("failures", {"runs": self._newest_failures()})
-        with RunStore(self._store, read_only=True) as runs:
-            stored = [runs.get(run_id, with_tape=False) for run_id in self._journal["failures"]["runs"]]
-        return tuple(judged_failure(run, options) for run in stored)
-
-    def passed_tasks(self, known: Iterable[SuiteTask], accepts: Callable[[SuiteTask, str], bool]) -> list[SuiteTask]:
-        """Tasks of runs that passed.
-
-        Args:
-            known: Tasks that the job has already.
-            accepts: Whether the answer that was given then passes now; a task that cannot be judged is left out.
-        """
-        if "passed" not in self._journal:
-            rows = [task.model_dump(mode="json") for task in self._passed(known, accepts)]
-            self._journal.add("passed", {"tasks": rows})
-        return [SuiteTask.model_validate(row) for row in self._journal["passed"]["tasks"]]
-
-    def _passed(self, known: Iterable[SuiteTask], accepts: Callable[[SuiteTask, str], bool]) -> list[SuiteTask]:
-        taken = {_spelled(task.text) for task in known}
-        found: list[SuiteTask] = []
-        for run in self._succeeded():
-            if _spelled(run.task) in taken:
-                continue
-            task = SuiteTask(id=f"passed-{run.run_id}", text=run.task, reference=run.trajectory.reference)
-            if accepts(task, run.trajectory.final_output or ""):
-                taken.add(_spelled(task.text))
-                found.append(task)
-            if len(found) == _MOST_PASSED:
-                break
-        return found
-
-    def _succeeded(self) -> Iterator[StoredRun]:
-        with RunStore(self._store) as store:
-            for head in store.list(limit=_LOOKED_AT, team=self._like.team, outcome=RunOutcome.SUCCEEDED):
-                of_team = head.framework == self._like.framework and head.kind is not RunKind.IMPORTED
-                if of_team and head.task.strip():
-                    yield store.get(head.run_id, with_tape=False)
-
-    def _newest_failures(self) -> list[str]:
-        team = self._like.team
-        with RunStore(self._store, read_only=True) as runs:
-            heads = runs.list(limit=_LOOKED_AT, team=team, outcome=RunOutcome.FAILED)
-        found = [one.run_id for one in heads if one.framework == self._like.framework and one.kind is RunKind.LIVE]
-        if not found:
-            raise ConfigError(
-                f"the run store holds no failed run of the team {team!r}, expected some to learn from. See what it "
-                "holds with: tracer-hooks runs list"
-            )
-        return found[:_MOST_FAILURES]
+def earlier_failures(
+    path: str | Path | None, journal: Journal, like: Trajectory, options: TrialOptions
+) -> tuple[JudgedRun, ...]:
+    """The newest failed first attempts in the store of the team that ran ``like``; every session takes the same."""
+    with RunStore(path, read_only=True) as store:
+        if "failures" not in journal:
+            heads = store.list(limit=_LOOKED_AT, team=like.team, outcome=RunOutcome.FAILED)
+            found = [one.run_id for one in heads if one.framework == like.framework and one.kind is RunKind.LIVE]
+            if not found:
+                raise ConfigError(
+                    f"the run store holds no failed run of the team {like.team!r}, expected some to learn from. See "
+                    "what it holds with: tracer-hooks runs list"
+                )
+            journal.add("failures", {"runs": found[:_MOST_FAILURES]})
+        stored = [store.get(run_id, with_tape=False) for run_id in journal["failures"]["runs"]]
+    return tuple(_judged_failure(run, options) for run in stored)
 
 
-def judged_failure(run: StoredRun, options: TrialOptions) -> JudgedRun:
+def earlier_passed(
+    path: str | Path | None,
+    journal: Journal,
+    like: Trajectory,
+    known: Iterable[SuiteTask],
+    accepts: Callable[[SuiteTask, str], bool],
+) -> list[SuiteTask]:
+    """Tasks of runs in the store that passed, of the team that ran ``like``; every session takes the same.
+
+    Args:
+        path: The store.
+        journal: Keeps what is taken.
+        like: A run of the team.
+        known: Tasks that the job has already.
+        accepts: Whether the answer that was given then passes now; a task that cannot be judged is left out.
+    """
+    if "passed" not in journal:
+        taken, found = {"", *(_spelled(task.text) for task in known)}, []
+        with RunStore(path) as store:
+            for head in store.list(limit=_LOOKED_AT, team=like.team, outcome=RunOutcome.SUCCEEDED):
+                text = _spelled(head.task)
+                if head.framework != like.framework or head.kind is RunKind.IMPORTED or text in taken:
+                    continue
+                run = store.get(head.run_id, with_tape=False).trajectory
+                task = SuiteTask(id=f"passed-{head.run_id}", text=head.task, reference=run.reference)
+                if accepts(task, run.final_output or ""):
+                    taken.add(text)
+                    found.append(task.model_dump(mode="json"))
+                if len(found) == _MOST_PASSED:
+                    break
+        journal.add("passed", {"tasks": found})
+    return [SuiteTask.model_validate(row) for row in journal["passed"]["tasks"]]
+
+
+def _judged_failure(run: StoredRun, options: TrialOptions) -> JudgedRun:
     """A failed run of the store with its diagnosis; made anew where none is stored."""
     seen, found = run.trajectory, run.attribution
     if found is None:
-        found = checked_diagnosis(options.attributor, seen, seen.reference)
+        found = checked_diagnosis(get_attributor(options.attributor), seen, seen.reference)
     told = feedback_of(options.feedback, None, run.outcome_reason, seen.reference, seen.final_output or "")
     return JudgedRun(
         task=f"run-{run.run_id}",

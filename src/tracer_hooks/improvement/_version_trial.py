@@ -15,7 +15,6 @@ from tracer_hooks.improvement._improvement import (
     Improvement,
     Outcome,
     PassShare,
-    RefusedVersion,
     TrialPair,
 )
 from tracer_hooks.improvement._plan import Split
@@ -201,7 +200,6 @@ class ImprovementState:
         """The record of it all."""
         search = self.search
         parts = {"propose": split.propose, "accept": split.accept, "unused": split.unused}
-        refused = search.refused if search is not None else ()
         trial = self.trial
         passed = [pair for pair, formerly_passed in trial.pairs if formerly_passed] if trial is not None else []
         return Improvement(
@@ -217,7 +215,7 @@ class ImprovementState:
             baseline=share_of(self.baseline),
             blame=self.blame,
             candidates=len(search.candidates) if search is not None else 0,
-            refused=tuple(RefusedVersion(agent=prompt.agent, text=prompt.text, why=prompt.why) for prompt in refused),
+            refused=search.refused if search is not None else (),
             search=search.stopped if search is not None else "",
             evidence=dict(trial.test.evidence) if trial is not None and trial.pairs else {},
             needed=1 / trial.rule.alpha if trial is not None else 20.0,
