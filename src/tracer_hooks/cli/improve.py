@@ -7,7 +7,6 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import redirect_stdout
 from dataclasses import asdict
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,13 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsed
 from rich.text import Text
 
 from tracer_hooks._text import on_screen
-from tracer_hooks.cli._options import (
-    load_function,
-    load_object,
-    model_chat,
-    needed_store,
-    work_folder,
-)
+from tracer_hooks.cli._options import load_function, load_object, model_chat, needed_store, work_folder
 from tracer_hooks.cli.console import FAILED, ProgressDisplay, err, print_json, writing_page
 from tracer_hooks.cli.console import out as out_console
 from tracer_hooks.cli.prompts import diff_text
@@ -37,20 +30,6 @@ if TYPE_CHECKING:  # at run time with the work: help and usage errors need no te
 _STYLES = {"succeeded": "bold green", "failed": "bold red", "spread": "bold yellow", "unknown": "bold"}
 _MOST_REFUSED = 6
 _WHY_CHARS = 160
-
-
-class Writer(StrEnum):
-    """Writers of new instructions."""
-
-    REWRITER = "rewriter"
-    GEPA = "gepa"
-
-
-class Chooser(StrEnum):
-    """Choosers of the agent whose instructions are rewritten next."""
-
-    BLAME = "blame"
-    ROUND_ROBIN = "round_robin"
 
 
 def _rare(text: str, **more: Any) -> Any:
@@ -92,10 +71,12 @@ def improve_command(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
     metric_calls: Annotated[int, _rare("Runs of the team that the search may take.", min=1)] = 200,
     pairs: Annotated[int, _rare("Pairs of runs, new prompts against old, that the trial may take.", min=10)] = 200,
-    writer: Annotated[Writer, _rare("Who writes: our rewriter, or GEPA's own prompt.")] = Writer.REWRITER,
+    writer: Annotated[
+        str, _rare("Who writes: our rewriter, or GEPA's own prompt.", metavar="rewriter|gepa")
+    ] = "rewriter",
     selector: Annotated[
-        Chooser, _rare("Whose instructions are next: by blame for the failures, or each in turn.")
-    ] = Chooser.BLAME,
+        str, _rare("Whose instructions are next: by blame, or each in turn.", metavar="blame|round_robin")
+    ] = "blame",
     attributor: Annotated[str, _rare("Who diagnoses the failures.")] = "auto",
     workers: Annotated[int, _rare("Runs that go on at the same time.", min=1)] = 4,
     max_tokens: Annotated[int | None, _rare("Stop after so many tokens.", min=1)] = None,
@@ -119,8 +100,8 @@ def improve_command(
         metric_calls=metric_calls,
         rule=AcceptanceRule(most_pairs=pairs),
         agents=tuple(agent),
-        writer=writer.value,
-        selector=selector.value,
+        writer=writer,  # type: ignore[arg-type]  # looked at there
+        selector=selector,  # type: ignore[arg-type]
         attributor=attributor,
         workers=workers,
         cap=CostCap(
@@ -215,10 +196,8 @@ def _next_steps(result: Improvement, options: ImproveOptions, folder: Path, stor
         yield f"Look at them: `tracer-hooks prompts show {version}`"
         yield 'Use them: `hook(prompts="accepted")` in your code. Without it nothing changes.'
         yield f"Take them back: `tracer-hooks prompts rollback {version}`"
-    elif result.outcome == "on trial" and not result.stopped:
-        most = options.rule.most_pairs
-        if len(result.pairs) >= most:
-            yield f"Go on with more pairs: `{command_again('--pairs', str(2 * most))}`"
+    elif result.outcome == "on trial" and not result.stopped and len(result.pairs) >= options.rule.most_pairs:
+        yield f"Go on with more pairs: `{command_again('--pairs', str(2 * options.rule.most_pairs))}`"
     elif result.outcome in ("rejected", "nothing found"):
         yield (
             "The team's prompts stay as they are. Another seed, another model that writes or more tasks may find "
@@ -276,7 +255,9 @@ def estimate_words(estimate: ImproveEstimate) -> str:
     if estimate.tokens:
         parts.append(f"about {estimate.tokens:,} tokens")
     if estimate.seconds_per_run is not None:
-        needed = _minutes(estimate.seconds_per_run * estimate.runs)
+        seconds = estimate.seconds_per_run * estimate.runs
+        needed = f"{seconds:.0f} seconds" if seconds < 90 else f"{seconds / 60:,.0f} minutes"
+        needed = "less than a second" if seconds < 1 else needed
         parts.append(f"{needed} of the team's own time, one run after the other")
     if estimate.cost is not None:
         parts.append(f"a cost of about {estimate.cost:.3g}" if estimate.tokens else "a cost that is not known")
@@ -326,9 +307,3 @@ def _looked_for(found: ReportImprovement) -> Iterator[Text]:
         yield Text(on_screen(f"  {refused.agent}: {' '.join(why.split())}{times}"))
     if len(found.refused) > _MOST_REFUSED:
         yield Text(f"  and for {len(found.refused) - _MOST_REFUSED} more reasons; see --report or --json")
-
-
-def _minutes(seconds: float) -> str:
-    if seconds < 1:
-        return "less than a second"
-    return f"{seconds:.0f} seconds" if seconds < 90 else f"{seconds / 60:,.0f} minutes"

@@ -395,13 +395,10 @@ def _facts(version: PromptVersion) -> Iterator[str]:
 def _compared(tally: PromptTally, *, rates: bool = True) -> str:
     """``18/20 (90%) vs 12/20 (60%)``: runs that passed on the new and on the old prompts; ``-`` without any."""
     sides = [(tally.new_passes, tally.new_runs), (tally.old_passes, tally.old_runs)]
-    if not any(runs for _, runs in sides):
-        return "-"
-    return " vs ".join(_passed(passes, runs, rates) for passes, runs in sides)
-
-
-def _passed(passes: int, runs: int, rates: bool) -> str:
-    return "-" if not runs else f"{passes}/{runs}" + (f" ({passes / runs:.0%})" if rates else "")
+    said = [
+        f"{passes}/{runs}" + (f" ({passes / runs:.0%})" if rates else "") if runs else "-" for passes, runs in sides
+    ]
+    return " vs ".join(said) if tally.new_runs or tally.old_runs else "-"
 
 
 def _short(value: JsonValue) -> str:

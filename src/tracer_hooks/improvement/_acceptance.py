@@ -170,17 +170,15 @@ class AcceptanceTest:
     """Decides, pair by pair, between new prompts and old ones.
 
     A pair is a task that was run with the new prompts and with the old ones. Pairs come from two groups, best in turns:
-    new tasks, which did not propose the prompts, and formerly passed ones. Both arms of a pair are run anew, also where
-    the task had passed: tasks that were chosen because they had passed do so less often the next time, whatever the
-    prompts, and in a pair that hits both arms alike.
+    new tasks, which did not propose the prompts, and formerly passed ones. Both arms of a pair are run anew: tasks that
+    had passed do so less often the next time, whatever the prompts, and in a pair that hits both arms alike.
 
     *Accepted* when the evidence of a gain over all pairs reaches ``1 / alpha``, and on formerly passed tasks a loss of
-    ``tolerance`` is ruled out and the mean loss is at most ``observed_loss``. Every pair counts the same: what a user
-    gains is the sum over the tasks that are run, and a gain on some tasks that is paid for on others is none.
-    *Rejected* when a loss is shown, over all pairs or on formerly passed tasks, or that the gain is below
-    ``least_gain``. Else *undecided*, also when ``most_pairs`` have been run: then ``is_spent`` is true, and the version
-    stays on trial. Its pairs may be fed to a new test with a larger ``most_pairs`` at any time, and more after them.
-    The evidence holds however often one looks, so going on does not weaken it.
+    ``tolerance`` is ruled out and the mean loss is at most ``observed_loss``. Every pair counts the same: a gain on
+    some tasks that is paid for on others is none. *Rejected* when a loss is shown, over all pairs or on formerly passed
+    tasks, or that the gain is below ``least_gain``. Else *undecided*, also when ``most_pairs`` have been run: then
+    ``is_spent`` is true, and the version stays on trial. Its pairs may be fed to a new test with a larger
+    ``most_pairs``, and more after them: the evidence holds however often one looks.
 
     Feed the pairs in the order in which they were planned, not in which they ended: runs that fail may be quicker, and
     an order that is chosen afterwards is no evidence.

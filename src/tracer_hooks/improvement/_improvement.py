@@ -167,6 +167,10 @@ class ImproveOptions(TrialOptions, SearchOptions):
         for name, least in (("metric_calls", 1), ("minibatch", 1), ("workers", 1)):
             if getattr(self, name) < least:
                 raise ConfigError(f"{name} is {getattr(self, name)!r}, expected {least} or more")
+        for name, known in (("writer", ("rewriter", "gepa")), ("selector", ("blame", "round_robin"))):
+            chosen = getattr(self, name)
+            if isinstance(chosen, str) and chosen not in known:
+                raise ConfigError(f"{name} is {chosen!r}, expected one of: {', '.join(known)}")
         if self.cap.max_cost is not None and not (self.cap.input_price or self.cap.output_price):
             raise ConfigError(f"max_cost is {self.cap.max_cost!r}, expected input_price and output_price with it")
 
@@ -229,7 +233,7 @@ class PhaseCounter:
 
     def expect(self, phase: ImprovePhase, total: int) -> None:
         """Say how many runs a phase takes at most."""
-        self._totals[phase] = total
+        self._totals[phase], self._last = total, phase
 
     def count(self, phase: ImprovePhase, passed: bool) -> None:
         """Count a run."""
@@ -240,17 +244,15 @@ class PhaseCounter:
 
     def end(self, said: str) -> None:
         """Say why the phase ended where it did; no more runs of it are expected."""
-        with self._lock:
-            self._totals[self._last] = self._done[self._last][0]
-            self._say(self._last, said)
+        self._totals[self._last] = self._done[self._last][0]
+        self.say(said)
 
-    def say(self, phase: ImprovePhase, said: str) -> None:
+    def say(self, said: str) -> None:
         """Tell what has just happened."""
         with self._lock:
-            self._say(phase, said)
+            self._say(self._last, said)
 
     def _say(self, phase: ImprovePhase, said: str = "") -> None:
-        self._last = phase
         done, passed = self._done[phase]
         total = max(done, self._totals[phase])
         self._tell(ImproveProgress(phase=phase, done=done, total=total, passed=passed, said=said))

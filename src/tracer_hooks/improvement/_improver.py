@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,20 +25,15 @@ from tracer_hooks.improvement._improvement import (
     Outcome,
     PhaseCounter,
 )
-from tracer_hooks.improvement._plan import JournaledChat, Split, expect_plan, plan_digest
+from tracer_hooks.improvement._plan import JournaledChat, Split, plan_digest
 from tracer_hooks.improvement._prompt_search import blame_mass, search_prompts
 from tracer_hooks.improvement._prompt_writer import GepaWriter, JudgedRun, PromptWriter
 from tracer_hooks.improvement._rewriter import LLMRewriter
-from tracer_hooks.improvement._team_trials import (
-    PromptedTeam,
-    TeamTrials,
-    earlier_failures,
-    earlier_passed,
-)
+from tracer_hooks.improvement._team_trials import PromptedTeam, TeamTrials, earlier_failures, earlier_passed
 from tracer_hooks.improvement._version_trial import ImprovementState, TrialOfVersion, put_on_trial
 from tracer_hooks.journal import Journal
 from tracer_hooks.runtime import Check
-from tracer_hooks.schema import Json, RunOutcome, Usage
+from tracer_hooks.schema import RunOutcome, Usage
 from tracer_hooks.store import PromptStore, PromptVersion, fingerprint
 from tracer_hooks.tasks import SuiteTask
 
@@ -81,7 +77,8 @@ class Improver:
         self.options.expect_enough_calls(read, compare, known=0 if from_store else read)
         self._journal = Journal(folder)
         self._chat = JournaledChat(chat, self._journal, self.spending)
-        self._writer = self._made_writer()
+        chosen, ours = self.options.writer, {"rewriter": LLMRewriter, "gepa": GepaWriter}
+        self._writer: PromptWriter = ours[chosen](self._chat) if isinstance(chosen, str) else chosen
         self._team = PromptedTeam(target, check=check)
         for task in tasks:
             self._team.expect_judge(task)
@@ -95,34 +92,28 @@ class Improver:
         self._by_phase: dict[ImprovePhase, TeamTrials] = {}
         self._known: dict[str, JudgedRun] = {}
 
-    # --- before ----------------------------------------------------------------------------------------------------
     def estimate(self, *, probes: int = 2) -> ImproveEstimate:
         """Estimate the most that all will take, after ``probes`` runs that count towards it; 0 for a guess without."""
         options = self.options
         runs = options.metric_calls + 2 * options.rule.most_pairs + 2 * len(self.split.unused)
-        tasks = {name: len(getattr(self.split, name)) for name in ("propose", "accept", "unused")}
         if not probes:
-            return ImproveEstimate(runs=runs, tasks=tasks)
-        with self._journal.held():
-            expect_plan(self._journal, self._plan, self.folder)
+            return ImproveEstimate(runs=runs, tasks=self.split.sizes)
+        with self._held():
             self._look_at_team()
             known = self._first_runs(self.split.propose[:probes])
-        mean = sum((run.usage for run in known), Usage()).total // len(known)
-        prices = self.options.cap
-        cost = sum(run.usage.cost(prices.input_price, prices.output_price) for run in known) / len(known) * runs
+        usage, prices = sum((run.usage for run in known), Usage()), options.cap
+        cost = usage.cost(prices.input_price, prices.output_price) / len(known) * runs
         return ImproveEstimate(
             runs=runs,
-            tasks=tasks,
-            tokens_per_run=mean,
+            tasks=self.split.sizes,
+            tokens_per_run=usage.total // len(known),
             seconds_per_run=sum(run.seconds for run in known) / len(known),
             cost=cost if prices.input_price or prices.output_price else None,
         )
 
-    # --- the job ---------------------------------------------------------------------------------------------------
     def run(self) -> Improvement:
         """Do what is left of the job; gives what it came to, which is kept in the folder, too."""
-        with self._journal.held():
-            expect_plan(self._journal, self._plan, self.folder)
+        with self._held():
             self._journal.add("plan", {"digest": self._plan})
             try:
                 outcome, reason = self._course()
@@ -135,15 +126,36 @@ class Improver:
             write_atomically({self.folder / RESULT: (result.model_dump_json(indent=2) + "\n").encode()})
         return result
 
+    @contextmanager
+    def _held(self) -> Iterator[None]:
+        """Hold the folder; one that was begun for something else is refused."""
+        with self._journal.held():
+            if "plan" in self._journal and self._journal["plan"]["digest"] != self._plan:
+                raise ConfigError(
+                    f"{str(self.folder)!r} holds an improvement with other tasks or options; only limits, workers and "
+                    "the number of pairs may change. Take another folder with --out DIR"
+                )
+            yield
+
     def _course(self) -> tuple[Outcome, str]:
         found = self._found
         self._look_at_team()
         self._take_earlier_runs()
         if not self._given:
             self._seek_failures()
-        failures = failed_of([*found.baseline, *self._given])
+        failures = [run for run in (*found.baseline, *self._given) if not run.passed]
         found.blame = blame_mass(failures, list(found.old))
-        found.provenance = self._provenance(failures)
+        found.provenance = {
+            "by": "tracer-hooks improve",
+            "writer": self._writer.name,
+            "selector": self.options.selector,
+            "seed": self.options.seed,
+            "failures": len(failures),
+            "runs": [run.trajectory.run_id for run in failures],
+            "blame": dict(found.blame),
+            "from_store": self._from_store,
+            "job": str(self.folder),
+        }
         failed = len(tasks_of(failures))
         if failed < _FEWEST_FAILURES:
             said = f"in {len(found.baseline)} runs {failed} of {len(tasks_of(found.baseline))} proposing tasks failed"
@@ -154,11 +166,8 @@ class Improver:
         if not any(found.blame.values()):
             return "nothing to improve", "no diagnosis blames an agent whose instructions are known"
         best = self._search()
-        if best is None:
-            return self._none_better()
-        return self._try(best)
+        return self._none_better() if best is None else self._try(best)
 
-    # --- its parts -------------------------------------------------------------------------------------------------
     def _look_at_team(self) -> None:
         """Learn from a first run what the team is called, and what its agents are told."""
         found, wanted = self._found, self.options.agents
@@ -232,13 +241,13 @@ class Improver:
         room = self.options.metric_calls - self.options.one_round(len(propose), len(compare))
         found.baseline = self._first_runs(read)
         while len(found.baseline) < min(room, _ENOUGH_RUNS):
-            known, failed = tasks_of(found.baseline), tasks_of(failed_of(found.baseline))
+            known, failed = tasks_of(found.baseline), tasks_of(run for run in found.baseline if not run.passed)
             if len(failed) >= _FEWEST_FAILURES:
                 return
             others = [task for task in propose if task.id not in known]
             what = "the other proposing tasks are run" if others else "those that passed are run again"
             said = f"{len(failed)} of {len(known)} tasks failed, and {_FEWEST_FAILURES} are needed to learn from"
-            self._counter.say(ImprovePhase.BASELINE, f"{said}: {what}")
+            self._counter.say(f"{said}: {what}")
             waiting = others or [task for task in propose if task.id not in failed]
             waiting = waiting[: room - len(found.baseline)]
             runs = self._trials(ImprovePhase.BASELINE, len(found.baseline) + len(waiting))
@@ -265,7 +274,7 @@ class Improver:
             options,
             known=found.baseline,
             shown=self._given,
-            on_event=lambda said: self._counter.say(ImprovePhase.SEARCH, said),
+            on_event=self._counter.say,
         )
         if found.search.is_cut and self.spending.refusal is not None:
             raise BudgetSpentError(found.search.stopped)
@@ -293,53 +302,35 @@ class Improver:
 
     def _try(self, best: Mapping[str, str]) -> tuple[Outcome, str]:
         """Put the best prompts on trial, keep what comes of it, and run the tasks that were never used."""
-        found = self._found
+        found, options = self._found, self.options
         told = {**found.present, **best}
         found.texts = {agent: text for agent, text in told.items() if text != found.own[agent]}
         if not found.texts:
             own = "the best prompts are the team's own; tracer-hooks prompts rollback goes back to them"
             return "nothing found", own
-        with PromptStore(self._store_path) as store:
-            found.outcome, found.reason = self._decided(store, told)
-        self._run_unused(told)
-        return found.outcome, found.reason
-
-    def _decided(self, store: PromptStore, told: Mapping[str, str]) -> tuple[Outcome, str]:
-        found, options = self._found, self.options
-        version = put_on_trial(store, self._journal, found)
-        found.version, found.outcome = version.number, "on trial"
-        passed = [*found.passed_tasks, *self._passed_at_baseline()]
+        assert found.search is not None
+        # Tasks that passed before anything was proposed, and of which no failure was read, have proposed nothing.
+        at_first = tasks_of(run for run in found.baseline if run.passed) - found.search.read
+        passed = [*found.passed_tasks, *(task for task in self.split.propose if task.id in at_first)]
         rule = options.rule if passed else replace(options.rule, needs_passed=False)
-        trials = self._trials(ImprovePhase.TRIAL, 2 * rule.most_pairs)
-        found.trial = trial = TrialOfVersion(
-            store, version, trials, told, found.old, rule, batch=options.workers, seed=options.seed
-        )
-        try:
-            outcome, reason = trial.decided(self.split.accept, passed)
-        except BudgetSpentError:
-            found.reason = trial.test.reason
-            raise
-        self._counter.end(f"the trial ended after {counted(trial.test.pairs, 'pair')}: {outcome}")
-        return outcome, reason
-
-    def _passed_at_baseline(self) -> list[SuiteTask]:
-        """Tasks that passed before anything was proposed, and of which no failure was read: they proposed nothing."""
-        assert self._found.search is not None
-        passed = tasks_of(run for run in self._found.baseline if run.passed) - self._found.search.read
-        return [task for task in self.split.propose if task.id in passed]
-
-    def _run_unused(self, told: Mapping[str, str]) -> None:
-        tasks = self.split.unused
-        trials = self._trials(ImprovePhase.UNUSED, 2 * len(tasks))
-        after = trials.run(tasks, told)
-        self._found.unused = list(zip(after, trials.run(tasks, self._found.old), strict=True))
-
-    # --- details ---------------------------------------------------------------------------------------------------
-    def _made_writer(self) -> PromptWriter:
-        chosen = self.options.writer
-        if not isinstance(chosen, str):
-            return chosen
-        return GepaWriter(self._chat) if chosen == "gepa" else LLMRewriter(self._chat)
+        runs = self._trials(ImprovePhase.TRIAL, 2 * rule.most_pairs)
+        with PromptStore(self._store_path) as store:
+            version = put_on_trial(store, self._journal, found)
+            found.version, found.outcome = version.number, "on trial"
+            found.trial = trial = TrialOfVersion(
+                store, version, runs, told, found.old, rule, batch=options.workers, seed=options.seed
+            )
+            try:
+                found.outcome, found.reason = trial.decided(self.split.accept, passed)
+            except BudgetSpentError:
+                found.reason = trial.test.reason
+                raise
+        self._counter.end(f"the trial ended after {counted(trial.test.pairs, 'pair')}: {found.outcome}")
+        unused = self.split.unused
+        runs = self._trials(ImprovePhase.UNUSED, 2 * len(unused))
+        after = runs.run(unused, told)
+        found.unused = list(zip(after, runs.run(unused, found.old), strict=True))
+        return found.outcome, found.reason
 
     def _trials(self, phase: ImprovePhase, total: int) -> TeamTrials:
         """The runs of a phase, which takes at most ``total``."""
@@ -354,25 +345,6 @@ class Improver:
             )
         self._counter.expect(phase, total)
         return self._by_phase[phase]
-
-    def _provenance(self, failures: Sequence[JudgedRun]) -> dict[str, Json]:
-        """Provenance of the prompts, for those who look at them later."""
-        return {
-            "by": "tracer-hooks improve",
-            "writer": self._writer.name,
-            "selector": self.options.selector,
-            "seed": self.options.seed,
-            "failures": len(failures),
-            "runs": [run.trajectory.run_id for run in failures],
-            "blame": dict(self._found.blame),
-            "from_store": self._from_store,
-            "job": str(self.folder),
-        }
-
-
-def failed_of(runs: Iterable[JudgedRun]) -> list[JudgedRun]:
-    """Those of the runs that failed."""
-    return [run for run in runs if not run.passed]
 
 
 def tasks_of(runs: Iterable[JudgedRun]) -> set[str]:

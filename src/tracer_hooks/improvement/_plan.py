@@ -9,7 +9,6 @@ import threading
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 from tracer_hooks.budget import Spending
@@ -66,6 +65,11 @@ class Split:
         """All parts."""
         return self.propose, self.accept, self.unused
 
+    @property
+    def sizes(self) -> dict[str, int]:
+        """How many tasks each part has."""
+        return dict(zip(("propose", "accept", "unused"), map(len, self.parts), strict=True))
+
     def halves(self) -> tuple[tuple[SuiteTask, ...], tuple[SuiteTask, ...]]:
         """The proposing tasks in two: whose failures are read, and on which candidates are compared.
 
@@ -94,15 +98,6 @@ def plan_digest(split: Split, options: ImproveOptions, writer: str, *, from_stor
             "rule": {name: value for name, value in asdict(options.rule).items() if name != "most_pairs"},
         }
     )
-
-
-def expect_plan(journal: Journal, plan: str, folder: Path) -> None:
-    """Refuse a folder that was begun for something else."""
-    if "plan" in journal and journal["plan"]["digest"] != plan:
-        raise ConfigError(
-            f"{str(folder)!r} holds an improvement with other tasks or options; only limits, workers and the number of "
-            "pairs may change. Take another folder with --out DIR"
-        )
 
 
 class JournaledChat:

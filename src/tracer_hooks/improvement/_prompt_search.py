@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any, Literal
 
 from tracer_hooks._guard import logger
@@ -19,7 +20,7 @@ from tracer_hooks.improvement._prompt_writer import (
     WrittenPrompt,
 )
 from tracer_hooks.repair import Repair, RepairScope, RepairTarget, leaks
-from tracer_hooks.schema import Attribution, Usage
+from tracer_hooks.schema import Attribution
 from tracer_hooks.tasks import SuiteTask
 
 Candidate = Mapping[str, str]
@@ -36,7 +37,6 @@ class TeamAdapter:
     Attributes:
         refused: What was written and not even tried, with the reason.
         tried: What the team was run with and was not kept.
-        usage: Tokens that the writing took.
         faults: How often in a row the writer raised.
         fault: What it raised last.
         barren: How often in a row nothing was written that could be used.
@@ -45,18 +45,15 @@ class TeamAdapter:
 
     def __init__(self, trials: Trials, writer: PromptWriter, own: Candidate, readable: Set[str]) -> None:
         self.refused: list[TriedPrompt] = []
-        self.usage = Usage()
-        self.faults, self.fault = 0, ""
-        self.barren = 0
+        self.tried: list[TriedPrompt] = []
+        self.faults, self.fault, self.barren = 0, "", 0
         self.read: set[str] = set()
         self._readable = readable
         self._batch = require("gepa.core.adapter", extra="improve", feature="Improving prompts").EvaluationBatch
         self._trials, self._writer, self._own = trials, writer, dict(own)
         self._known: dict[tuple[tuple[str, str], ...], list[JudgedRun]] = {}
         self._parents: dict[tuple[tuple[str, str], ...], Candidate] = {}
-        self.tried: list[TriedPrompt] = []
 
-    # --- GEPA's protocol -------------------------------------------------------------------------------------------
     def evaluate(self, batch: list[SuiteTask], candidate: dict[str, str], capture_traces: bool = False) -> Any:
         """Run the team on each task of ``batch`` once."""
         runs = self._trials.run(batch, candidate)
@@ -84,18 +81,16 @@ class TeamAdapter:
         components_to_update: list[str],
     ) -> dict[str, str]:
         """New instructions of these agents; of those alone for whom some were written that may be used."""
-        texts = {}
+        texts: dict[str, str] = {}
         for agent in components_to_update:
             runs = tuple(record["run"] for record in reflective_dataset.get(agent, ()))
-            written = self._written(agent, candidate, runs)
-            if written.text is not None:
-                texts[agent] = written.text
+            text = self._written(agent, candidate, runs)
+            texts |= {agent: text} if text is not None else {}
         self.barren = 0 if texts else self.barren + 1
         if texts:
             self._parents[_key({**candidate, **texts})] = dict(candidate)
         return texts
 
-    # --- what the search asks --------------------------------------------------------------------------------------
     def learn(self, candidate: Candidate, runs: Sequence[JudgedRun]) -> None:
         """Take runs into account that were made with a candidate's instructions."""
         self._known.setdefault(_key(candidate), []).extend(run for run in runs if run.task in self._readable)
@@ -104,24 +99,23 @@ class TeamAdapter:
         """The failures of a candidate so far."""
         return [run for run in self._known.get(_key(candidate), ()) if not run.passed]
 
-    # --- details ---------------------------------------------------------------------------------------------------
     def _runs_for(self, agent: str, candidate: Candidate, batch: Sequence[JudgedRun]) -> list[JudgedRun]:
+        """A batch; or the failures laid on an agent: of the batch, the candidate, and those that it was made from."""
         if not self._writer.reads_only_blamed:
             return list(batch)
+        runs, chain = list(reversed(batch)), list[Candidate]()
+        ancestor: Candidate | None = candidate
+        while ancestor is not None and ancestor not in chain:
+            runs += reversed(self.failures_of(ancestor))
+            chain.append(ancestor)
+            ancestor = self._parents.get(_key(ancestor))
         found: dict[str, JudgedRun] = {}
-        for run in [*reversed(batch), *reversed(self._with_ancestors(candidate))]:
+        for run in runs:
             if run.blamed == agent:
                 found.setdefault(run.task, run)
         return list(found.values())
 
-    def _with_ancestors(self, candidate: Candidate) -> list[JudgedRun]:
-        """The failures of a candidate and of those that it was made from, its own last."""
-        chain: list[Candidate] = [candidate]
-        while (parent := self._parents.get(_key(chain[-1]))) is not None and parent not in chain:
-            chain.append(parent)
-        return [run for ancestor in reversed(chain) for run in self.failures_of(ancestor)]
-
-    def _written(self, agent: str, candidate: Candidate, runs: tuple[JudgedRun, ...]) -> WrittenPrompt:
+    def _written(self, agent: str, candidate: Candidate, runs: tuple[JudgedRun, ...]) -> str | None:
         tools = next((spec.tools for run in runs for spec in run.trajectory.agents if spec.name == agent), ())
         case = PromptCase(
             agent=agent,
@@ -142,14 +136,12 @@ class TeamAdapter:
             written = WrittenPrompt(rejected=f"writing it failed ({self.fault})")
         else:
             self.faults = 0
-        self.usage += written.usage
         why = written.rejected
         if written.text is not None and _tells_an_answer(written.text, case):
             why = "it tells the expected answer of a task"
         if why:
             self.refused.append(TriedPrompt(agent=agent, text=written.text or "", why=why))
-            return WrittenPrompt(rejected=why)
-        return written
+        return None if why else written.text
 
 
 def _tells_an_answer(text: str, case: PromptCase) -> bool:
@@ -171,11 +163,9 @@ def blame_mass(runs: Iterable[JudgedRun], agents: Sequence[str]) -> dict[str, fl
         found = None if run.passed else run.attribution
         if found is None or found.abstained:
             continue
-        count += 1
-        shares = _shares(found)
-        for agent, share in shares.items():
-            if agent in mass:
-                mass[agent] += share
+        count, shares = count + 1, _shares(found)
+        for agent in shares.keys() & mass.keys():
+            mass[agent] += shares[agent]
     return {agent: share / count for agent, share in mass.items()} if count else mass
 
 
@@ -269,8 +259,6 @@ class SearchResult:
     """All that were run on every comparing task, in the order of their discovery."""
     refused: tuple[TriedPrompt, ...]
     """Texts that were not run at all, or were no better on their first few tasks."""
-    usage: Usage
-    """Tokens of the writing."""
     stopped: str
     """Why it ended, in words."""
     tried: int = 0
@@ -284,13 +272,6 @@ class SearchResult:
     def best(self) -> FoundCandidate:
         """The one with the greatest score; the team's own where none is above it."""
         return max(self.candidates, key=lambda candidate: candidate.score)
-
-
-class _SilentLogger:
-    """GEPA's logger."""
-
-    def log(self, message: str) -> None:
-        logger.debug("gepa: %s", message)
 
 
 class _Listener:
@@ -373,7 +354,7 @@ def search_prompts(
     minibatch = min(options.minibatch, len(tasks[0]))
     listener = _Listener(adapter, on_event, options.metric_calls, len(known), len(tasks[1]) + 2 * minibatch)
     try:
-        result = gepa.optimize(
+        gepa.optimize(
             seed_candidate=dict(own),
             trainset=list(tasks[0]),
             valset=list(tasks[1]),
@@ -381,26 +362,22 @@ def search_prompts(
             reflection_minibatch_size=minibatch,
             module_selector=selector,
             stop_callbacks=listener,
-            logger=_SilentLogger(),
+            logger=SimpleNamespace(log=lambda message: logger.debug("gepa: %s", message)),
             callbacks=[listener],
             track_best_outputs=False,
             seed=options.seed,
             raise_on_exception=True,
         )
-    except BudgetSpentError as error:
-        found, stopped, is_cut = listener.candidates, str(error), True
-        if not found:
-            raise
-    else:
-        pairs = zip(result.candidates, result.val_aggregate_scores, strict=True)
-        found = [FoundCandidate(texts=dict(texts), score=score) for texts, score in pairs]
         stopped, is_cut = listener.reason, adapter.faults >= _MOST_FAULTS
+    except BudgetSpentError as error:
+        if not listener.candidates:
+            raise
+        stopped, is_cut = str(error), True
     return SearchResult(
-        candidates=tuple(found),
+        candidates=tuple(listener.candidates),
         refused=(*adapter.refused, *listener.dropped),
-        usage=adapter.usage,
         stopped=stopped,
-        tried=len(found) - 1 + len(listener.dropped),
+        tried=len(listener.candidates) - 1 + len(listener.dropped),
         read=frozenset(adapter.read),
         is_cut=is_cut,
     )

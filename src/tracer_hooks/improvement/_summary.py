@@ -25,7 +25,7 @@ _OUTCOMES: dict[Outcome, tuple[str, str, str]] = {
 """Tone, badge and heading."""
 _EVIDENCE = {"accept": "enough evidence of a gain", "reject": "enough evidence to reject them"}
 _PARTS = {
-    "propose": ("proposed", "half of them for failures to learn from, half to compare what was written"),
+    "propose": ("proposed", "for failures to learn from, and to compare what was written"),
     "accept": ("tried", "new prompts against old ones"),
     "unused": ("never used", "run once at the end with both"),
     "passed": ("passed in earlier runs", "from the run store, to see that nothing is lost"),
@@ -47,7 +47,11 @@ def summarize(found: Improvement, *, next_steps: Sequence[str] = ()) -> ReportIm
         parts=tuple((done, found.tasks[name], why) for name, (done, why) in _PARTS.items() if found.tasks.get(name)),
         baseline=_baseline(found),
         blame=tuple(sorted(found.blame.items(), key=lambda share: -share[1])) if any(found.blame.values()) else (),
-        prompts=tuple(changed(found)),
+        prompts=tuple(
+            (agent, found.old.get(agent, ""), text)
+            for agent, text in found.texts.items()
+            if found.old.get(agent, "") != text
+        ),
         trial=_trial(found),
         compared=tuple(_compared_runs(found)),
         search=_search(found),
@@ -56,14 +60,6 @@ def summarize(found: Improvement, *, next_steps: Sequence[str] = ()) -> ReportIm
         provenance=tuple(_provenance(found)),
         next=tuple(next_steps),
     )
-
-
-def changed(found: Improvement) -> Iterator[tuple[str, str, str]]:
-    """The agents whose instructions are others than before, with both texts."""
-    for agent, text in found.texts.items():
-        before = found.old.get(agent, "")
-        if before != text:
-            yield agent, before, text
 
 
 def grouped(refused: Sequence[RefusedVersion]) -> Iterator[ReportRefused]:
@@ -114,8 +110,8 @@ def _trial(found: Improvement) -> str:
     after = f" It was decided after {decided} of them, when the others were under way." if is_late else ""
     evidence = _EVIDENCE.get(str(found.evidence.get("decision")), "not yet enough evidence")
     return (
-        f"{figures}: {evidence}. {counted(count, 'pair')}, the same task with both: better in {wins}, worse in {losses}, "
-        f"the same in {count - wins - losses}.{after}"
+        f"{figures}: {evidence}. {counted(count, 'pair')}, the same task with both: better in {wins}, worse in "
+        f"{losses}, the same in {count - wins - losses}.{after}"
     )
 
 
@@ -163,19 +159,19 @@ def _spent(found: Improvement) -> Iterator[str]:
     yield f"{found.seconds:,.0f} s this time"
 
 
+_FACTS = {
+    "failures": "Failures read",
+    "writer": "Written by",
+    "selector": "Agents chosen by",
+    "seed": "Seed",
+    "job": "Journal",
+}
+
+
 def _provenance(found: Improvement) -> Iterator[tuple[str, str]]:
     facts = found.provenance
-    if not facts:
-        return
-    source = "stored runs of the team" if facts.get("from_store") else "runs on the proposing tasks"
-    yield "Learnt from", f"{facts.get('failures')} failures in {source}"
-    yield "Written by", str(facts.get("writer"))
-    yield "Agents chosen", "by their blame for the failures" if facts.get("selector") == "blame" else "each in turn"
-    yield "Seed", str(facts.get("seed"))
-    yield "Journal", str(facts.get("job"))
+    yield from ((words, str(facts[name])) for name, words in _FACTS.items() if name in facts)
     yield "Team", found.team
-    if found.version is not None:
-        yield "Version", str(found.version)
     runs = facts.get("runs")
     if isinstance(runs, list) and runs:
         shown = ", ".join(str(run)[:12] for run in runs[:12])

@@ -26,8 +26,8 @@ from tracer_hooks.repair import feedback_of
 from tracer_hooks.replay import Trial
 from tracer_hooks.rerun import check_for, is_built_with_prompts, judge_of, rerunner
 from tracer_hooks.runtime import Check, checked_diagnosis, shared_loop
-from tracer_hooks.schema import RunKind, RunOutcome, Trajectory
-from tracer_hooks.store import RunStore, StoredRun
+from tracer_hooks.schema import Attribution, RunKind, RunOutcome, Trajectory
+from tracer_hooks.store import RunStore
 from tracer_hooks.tasks import SuiteTask
 from tracer_hooks.telemetry import suppressed
 
@@ -102,7 +102,7 @@ class PromptedTeam:
 
     def _expect_told(self, seen: Trajectory, new: Mapping[str, str]) -> None:
         """Make sure that a run had the prompts that it is counted for."""
-        acted = {step.agent for step in seen.steps}
+        acted, is_built = {step.agent for step in seen.steps}, is_built_with_prompts(self._target)
         for spec in seen.agents:
             own, said = self.own.get(spec.name, "").strip(), (spec.instructions or "").strip()
             if not own or not said:
@@ -113,15 +113,13 @@ class PromptedTeam:
                     "every run. If the team was changed, begin anew with --out DIR; if they hold a date or the task, "
                     "give that in a message"
                 )
-            if spec.name not in new or said != own:
-                continue
-            if is_built_with_prompts(self._target):
+            if spec.name in new and said == own and is_built:
                 raise ConfigError(
                     f"the team was built with prompts[{spec.name!r}], and that agent still has its own instructions; "
                     "expected the new ones. Use them in the factory, or take the parameter 'prompts' away: they are "
                     "then put into the requests to the model"
                 )
-            if spec.name in acted:
+            if spec.name in new and said == own and spec.name in acted:
                 raise ConfigError(
                     f"new instructions do not reach {spec.name!r}: it acts and asks no model that is seen. Give a "
                     "factory with a parameter 'prompts', or let the agent ask for its text with "
@@ -159,18 +157,15 @@ class TeamTrials:
     ) -> None:
         self._team, self._journal, self._spending, self._options = team, journal, spending, options
         self._name, self._on_run = name, on_run
-        self._attributor = get_attributor(options.attributor)
         self.makes_new = True
         self._drawn: Counter[str] = Counter()
 
     def run(self, tasks: Sequence[SuiteTask], prompts: Mapping[str, str]) -> list[JudgedRun]:
         """One new run a task, in the order of the tasks; see :class:`~tracer_hooks.improvement.Trials`."""
-        units = [self._unit(task, prompts) for task in tasks]
         with ThreadPoolExecutor(max(1, self._options.workers), thread_name_prefix="tracer-hooks-improve") as pool:
-            context = contextvars.copy_context
             jobs = [
-                pool.submit(context().run, self._once, unit, task, prompts)
-                for unit, task in zip(units, tasks, strict=True)
+                pool.submit(contextvars.copy_context().run, self._once, self._unit(task, prompts), task, prompts)
+                for task in tasks
             ]
             try:
                 return [job.result() for job in jobs]
@@ -217,33 +212,41 @@ class TeamTrials:
     def _judged(self, task: SuiteTask, trial: Trial) -> JudgedRun:
         seen = trial.trajectory.model_copy(update={"reference": task.reference})
         if seen.outcome is RunOutcome.UNKNOWN:
-            why = seen.outcome_reason or "no check"
             raise ReplayError(
-                f"nothing says whether the run on the task {task.id!r} succeeded ({why}). Give --check MODULE:check, "
-                "or tasks with a reference"
+                f"nothing says whether the run on the task {task.id!r} succeeded: {seen.outcome_reason or 'no check'}"
             )
-        verdict, found = trial.verdict, None
-        if not trial.passed:
-            with suppressed():
-                found = checked_diagnosis(self._attributor, seen, task.reference)
-        told = feedback_of(
-            self._options.feedback,
-            verdict.feedback if verdict is not None else None,
-            seen.outcome_reason,
-            task.reference,
-            seen.final_output or "",
-        )
+        verdict = trial.verdict
         score = verdict.rank if verdict is not None else float(trial.passed)
-        return JudgedRun(
-            task=task.id,
-            score=min(1.0, max(0.0, score)),
-            passed=trial.passed,
-            trajectory=seen,
-            attribution=found,
-            feedback=None if trial.passed else told.text,
-            usage=seen.usage,
-            seconds=trial.duration_s,
-        )
+        said = verdict.feedback if verdict is not None else None
+        return judged_run(task.id, seen, self._options, score=score, said=said, seconds=trial.duration_s)
+
+
+def judged_run(
+    task: str,
+    seen: Trajectory,
+    options: TrialOptions,
+    *,
+    score: float,
+    said: str | None = None,
+    found: Attribution | None = None,
+    seconds: float = 0.0,
+) -> JudgedRun:
+    """A run with its score; a failed one with what the team may be told of the reason, and diagnosed if it is not."""
+    passed = seen.outcome is RunOutcome.SUCCEEDED
+    if not passed and found is None:
+        with suppressed():
+            found = checked_diagnosis(get_attributor(options.attributor), seen, seen.reference)
+    told = feedback_of(options.feedback, said, seen.outcome_reason, seen.reference, seen.final_output or "")
+    return JudgedRun(
+        task=task,
+        score=min(1.0, max(0.0, score)),
+        passed=passed,
+        trajectory=seen,
+        attribution=found,
+        feedback=None if passed else told.text,
+        usage=seen.usage,
+        seconds=seconds,
+    )
 
 
 _MOST_FAILURES = 60
@@ -266,7 +269,16 @@ def earlier_failures(
                 )
             journal.add("failures", {"runs": found[:_MOST_FAILURES]})
         stored = [store.get(run_id, with_tape=False) for run_id in journal["failures"]["runs"]]
-    return tuple(_judged_failure(run, options) for run in stored)
+    return tuple(
+        judged_run(
+            f"run-{run.run_id}",
+            run.trajectory.model_copy(update={"outcome": run.outcome, "outcome_reason": run.outcome_reason}),
+            options,
+            score=0.0,
+            found=run.attribution,
+        )
+        for run in stored
+    )
 
 
 def earlier_passed(
@@ -301,23 +313,6 @@ def earlier_passed(
                     break
         journal.add("passed", {"tasks": found})
     return [SuiteTask.model_validate(row) for row in journal["passed"]["tasks"]]
-
-
-def _judged_failure(run: StoredRun, options: TrialOptions) -> JudgedRun:
-    """A failed run of the store with its diagnosis; made anew where none is stored."""
-    seen, found = run.trajectory, run.attribution
-    if found is None:
-        found = checked_diagnosis(get_attributor(options.attributor), seen, seen.reference)
-    told = feedback_of(options.feedback, None, run.outcome_reason, seen.reference, seen.final_output or "")
-    return JudgedRun(
-        task=f"run-{run.run_id}",
-        score=0.0,
-        passed=False,
-        trajectory=seen,
-        attribution=found,
-        feedback=told.text,
-        usage=seen.usage,
-    )
 
 
 def _spelled(text: str) -> str:

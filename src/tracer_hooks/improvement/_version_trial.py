@@ -10,13 +10,7 @@ from datetime import UTC, datetime
 from tracer_hooks.budget import Spending
 from tracer_hooks.errors import BudgetSpentError, StoreError
 from tracer_hooks.improvement._acceptance import AcceptanceRule, AcceptanceTest, Decision, PairedEvidence
-from tracer_hooks.improvement._improvement import (
-    BeforeAfter,
-    Improvement,
-    Outcome,
-    PassShare,
-    TrialPair,
-)
+from tracer_hooks.improvement._improvement import BeforeAfter, Improvement, Outcome, PassShare, TrialPair
 from tracer_hooks.improvement._plan import Split
 from tracer_hooks.improvement._prompt_search import SearchResult
 from tracer_hooks.improvement._prompt_writer import JudgedRun
@@ -38,15 +32,14 @@ def _rounds(tasks: Sequence[SuiteTask], seed: int) -> Iterator[SuiteTask]:
         yield from chance.sample(list(tasks), len(tasks))
 
 
-def _in_turns(
-    accept: Iterator[SuiteTask], passed: Iterator[SuiteTask], has_passed: bool
-) -> Iterator[tuple[SuiteTask, bool]]:
+def _in_turns(accept: Sequence[SuiteTask], passed: Sequence[SuiteTask], seed: int) -> Iterator[tuple[SuiteTask, bool]]:
     """Two new tasks and one formerly passed one, and so on."""
+    new, former = _rounds(accept, seed), _rounds(passed, seed + 1)
     while True:
-        yield next(accept), False
-        yield next(accept), False
-        if has_passed:
-            yield next(passed), True
+        yield next(new), False
+        yield next(new), False
+        if passed:
+            yield next(former), True
 
 
 @dataclass
@@ -100,7 +93,7 @@ class TrialOfVersion:
     def _run_pairs(self, accept: Sequence[SuiteTask], passed: Sequence[SuiteTask], goes_on: Callable[[], bool]) -> None:
         """Run pairs until the test has decided, or may not go on."""
         test = self.test
-        turns = _in_turns(_rounds(accept, self.seed), _rounds(passed, self.seed + 1), bool(passed))
+        turns = _in_turns(accept, passed, self.seed)
         while not test.is_spent and goes_on():
             chosen = [next(turns) for _ in range(min(max(1, self.batch), self.rule.most_pairs - test.pairs))]
             tasks = [task for task, _ in chosen]
@@ -109,7 +102,16 @@ class TrialOfVersion:
                 test.add(pair[0].score, pair[1].score, formerly_passed=formerly_passed)
                 self.pairs.append((pair, formerly_passed))
                 for run, arm in zip(pair, (PromptArm.NEW, PromptArm.OLD), strict=True):
-                    self.store.count(self.version.team, self.version.number, _outcome(run, arm))
+                    outcome = PromptOutcome(
+                        run_id=run.trajectory.run_id,
+                        arm=arm,
+                        phase=PromptPhase.TRIAL,
+                        passed=run.passed,
+                        score=run.score,
+                        counted_at=datetime.now(UTC),
+                        task=run.task,
+                    )
+                    self.store.count(self.version.team, self.version.number, outcome)
 
     def _settled(self) -> tuple[Outcome, str]:
         """Bring the store to the test's decision."""
@@ -165,16 +167,10 @@ class TrialOfVersion:
 
 @dataclass
 class ImprovementState:
-    """Filled in as the job goes on, so that one that is broken off can say what it has.
+    """Facts of a job, filled in as it goes on, so that one that is broken off can say what it has.
 
-    Attributes:
-        outcome: What the job has come to, should it end here.
-        reason: Why; empty where the limit that ends it is the reason.
-        first: The first run: it shows what the team is called, and what its agents are told.
-        own: The instructions that the team itself has.
-        present: Those before this job.
-        old: Those before this job, of the agents that may be rewritten.
-        texts: The new ones, of the agents whose instructions differ from the team's own.
+    ``outcome`` and ``reason`` hold should it end here; ``own`` are the instructions of the team itself, ``present``
+    those before this job, ``old`` those of them that may be rewritten, ``texts`` the new ones that are not the own.
     """
 
     outcome: Outcome = "stopped"
@@ -199,7 +195,6 @@ class ImprovementState:
     def result(self, outcome: Outcome, reason: str, *, split: Split, spending: Spending, writing: Usage) -> Improvement:
         """The record of it all."""
         search = self.search
-        parts = {"propose": split.propose, "accept": split.accept, "unused": split.unused}
         trial = self.trial
         passed = [pair for pair, formerly_passed in trial.pairs if formerly_passed] if trial is not None else []
         return Improvement(
@@ -211,7 +206,7 @@ class ImprovementState:
             version=self.version,
             texts=self.texts,
             old=self.present,
-            tasks={**{name: len(part) for name, part in parts.items()}, "passed": len(self.passed_tasks)},
+            tasks={**split.sizes, "passed": len(self.passed_tasks)},
             baseline=share_of(self.baseline),
             blame=self.blame,
             candidates=len(search.candidates) if search is not None else 0,
@@ -277,15 +272,3 @@ def put_on_trial(store: PromptStore, journal: Journal, found: ImprovementState) 
         if version.state is PromptState.PROPOSED:
             raise
         return version  # another job with the same texts put it on trial in this moment
-
-
-def _outcome(run: JudgedRun, arm: PromptArm) -> PromptOutcome:
-    return PromptOutcome(
-        run_id=run.trajectory.run_id,
-        arm=arm,
-        phase=PromptPhase.TRIAL,
-        passed=run.passed,
-        score=run.score,
-        counted_at=datetime.now(UTC),
-        task=run.task,
-    )
