@@ -48,14 +48,10 @@ def _show_all(context: typer.Context, wanted: bool) -> None:
 def improve_command(
     team: Annotated[str, typer.Argument(metavar="MODULE:build_team", help="Builds your team; or path/file.py:NAME.")],
     tasks: Annotated[Path, typer.Option(help="A JSON object a line: task, reference.", metavar="FILE")],
-    check: Annotated[
-        str | None, typer.Option(help="Judges a run. [default: the references]", metavar="MODULE:check")
-    ] = None,
+    check: Annotated[str | None, typer.Option(help="Judges a run; else references do.", metavar="MODULE:check")] = None,
     base_url: Annotated[
         str,
-        typer.Option(
-            envvar="OPENAI_BASE_URL", show_envvar=False, help="Where the model is that writes.", metavar="URL"
-        ),
+        typer.Option(envvar="OPENAI_BASE_URL", show_envvar=False, help="Where the writing model is.", metavar="URL"),
     ] = "",
     model: Annotated[
         str, typer.Option(envvar="OPENAI_MODEL", show_envvar=False, help="Name of that model.", metavar="NAME")
@@ -71,12 +67,8 @@ def improve_command(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
     metric_calls: Annotated[int, _rare("Runs of the team that the search may take.", min=1)] = 200,
     pairs: Annotated[int, _rare("Pairs of runs, new prompts against old, that the trial may take.", min=10)] = 200,
-    writer: Annotated[
-        str, _rare("Who writes: our rewriter, or GEPA's own prompt.", metavar="rewriter|gepa")
-    ] = "rewriter",
-    selector: Annotated[
-        str, _rare("Whose instructions are next: by blame, or each in turn.", metavar="blame|round_robin")
-    ] = "blame",
+    writer: Annotated[str, _rare("Who writes: rewriter, or gepa with a prompt of its own.")] = "rewriter",
+    selector: Annotated[str, _rare("Whose instructions are next: by blame, or round_robin.")] = "blame",
     attributor: Annotated[str, _rare("Who diagnoses the failures.")] = "auto",
     workers: Annotated[int, _rare("Runs that go on at the same time.", min=1)] = 4,
     max_tokens: Annotated[int | None, _rare("Stop after so many tokens.", min=1)] = None,
@@ -153,10 +145,7 @@ def load_team(named: str) -> Any:
 
     built = load_object(named, option="MODULE:build_team")
     if not callable(built) and not is_built_team(built):
-        shown = repr(built)[:80]
-        raise ConfigError(
-            f"{named!r} is {shown}, expected a function that builds a team, a team, or a function of a task"
-        )
+        raise ConfigError(f"{named!r} is {repr(built)[:80]}, expected a factory, a team, or a function of a task")
     return built
 
 

@@ -36,10 +36,7 @@ _MOST_AGENTS = 24
 _VALUE_CHARS = 400
 _WHOLE = ("texts", "own", "provenance", "evidence")
 
-Team = Annotated[
-    str | None,
-    typer.Option("--team", help="The team's name or fingerprint, or the beginning of the latter; needed for several."),
-]
+Team = Annotated[str | None, typer.Option("--team", help="The team's name, or the beginning of its fingerprint.")]
 Version = Annotated[int, typer.Argument(metavar="VERSION", help="The version's number.", min=1)]
 
 
@@ -96,8 +93,14 @@ def show(
     with _open(store) as kept:
         history = _history(kept, team)
         found = kept.get(history.team, version)
+    if agent is not None and agent not in found.texts:
+        known = ", ".join(map(repr, found.texts))
+        raise StoreError(
+            f"version {version} changes no prompt of {agent!r}, only of: {known}. "
+            f"Run: tracer-hooks prompts show {version}"
+        )
     if agent is not None:
-        found = _only(found, agent)
+        found = found.model_copy(update={"texts": {agent: found.texts[agent]}, "own": {agent: found.own[agent]}})
     if as_json:
         print_json(_version_data(found, history, whole=True))
         return
@@ -179,10 +182,8 @@ def export(
         )
     with _open(store) as kept:
         history = _history(kept, team)
-    if suffix == ".json":
-        text = json.dumps(_team_data(history, whole=True), indent=2, ensure_ascii=True) + "\n"
-    else:
-        text = _markdown(history)
+    whole = json.dumps(_team_data(history, whole=True), indent=2, ensure_ascii=True) + "\n"
+    text = whole if suffix == ".json" else _markdown(history)
     write_result(text, out, again="tracer-hooks prompts export --out FILE.md")
     if as_json and out is not None:
         print_json({"team": history.team, "written": str(out)})
@@ -237,16 +238,6 @@ def _find_team(known: Sequence[PromptVersion], wanted: str | None) -> str:
         raise StoreError(f"--team is {wanted!r}, expected one of: {shown}. Run: tracer-hooks prompts list")
     what = "the store has prompts of several teams" if wanted is None else f"--team {wanted!r} fits several teams"
     raise ConfigError(f"{what}: {shown}. Give one with --team")
-
-
-def _only(version: PromptVersion, agent: str) -> PromptVersion:
-    if agent not in version.texts:
-        known = ", ".join(map(repr, version.texts))
-        raise StoreError(
-            f"version {version.number} changes no prompt of {agent!r}, only of: {known}. "
-            f"Run: tracer-hooks prompts show {version.number}"
-        )
-    return version.model_copy(update={"texts": {agent: version.texts[agent]}, "own": {agent: version.own[agent]}})
 
 
 def _sides(kept: PromptStore, history: TeamHistory, before: int | None, after: int | None) -> tuple[int, int]:
@@ -354,10 +345,8 @@ def _blocks(version: PromptVersion, history: TeamHistory) -> Iterator[tuple[str,
 
 def _standing(version: PromptVersion, history: TeamHistory) -> str:
     """A version's state, and whether it is used."""
-    words = [str(version.state)]
-    words += ["in use"] if version.number == history.current else []
-    words += ["pinned"] if version.is_pinned else []
-    return ", ".join(words)
+    marks = ["in use"] * (version.number == history.current) + ["pinned"] * version.is_pinned
+    return ", ".join([str(version.state), *marks])
 
 
 def diff_text(diff: str) -> Text:

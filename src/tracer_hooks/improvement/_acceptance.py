@@ -22,12 +22,11 @@ _HALVINGS = 30
 class PairedEvidence:
     """Evidence that the mean of paired differences is above a value, which holds however often one looks.
 
-    A player who starts with 1 bets on each difference that it is above ``null``. While the mean is ``null`` or less, no
-    way of betting makes money on average, so that the player ever has ``1 / alpha`` with probability ``alpha`` at most
-    (Ville 1939). What the player has is the e-value (Waudby-Smith and Ramdas, "Estimating means of bounded random
-    variables by betting", 2024). Fixed bets are played side by side and averaged: nothing is tuned, and the order of
-    the pairs does not matter. Where tasks differ in their true means, the evidence is about the mean over the pairs so
-    far: each product of bets is at most a martingale times ``exp(bet * sum of (true mean - null) / (1 + null))``.
+    A player who starts with 1 bets on each difference that it is above ``null``. While the mean is not, the player ever
+    has ``1 / alpha`` with probability ``alpha`` at most (Ville 1939). What the player has is the e-value (Waudby-Smith
+    and Ramdas, "Estimating means of bounded random variables by betting", 2024). Fixed bets are played side by side and
+    averaged: nothing is tuned, and the order of the pairs does not matter. Where tasks differ in their true means, the
+    evidence is about the mean over the pairs so far.
 
     Args:
         null: The mean that is to be exceeded, above -1 and below 1.

@@ -41,6 +41,7 @@ RESULT = "improvement.json"
 """The result's file in the folder of the job."""
 _FEWEST_FAILURES = 3
 _FIRST_RUNS = 3
+_ANEW = "Then begin anew, with another --out DIR: what was run is kept"
 _ENOUGH_RUNS = 30
 """Runs after which no further round of tasks is begun in search of failures."""
 
@@ -140,8 +141,12 @@ class Improver:
     def _course(self) -> tuple[Outcome, str]:
         found = self._found
         self._look_at_team()
-        self._take_earlier_runs()
-        if not self._given:
+        path, first, known = self._store_path, found.first, [task for part in self.split.parts for task in part]
+        assert first is not None
+        found.passed_tasks = earlier_passed(path, self._journal, first, known, self._team.accepts)
+        if self._from_store:
+            self._given = earlier_failures(path, self._journal, first, self._trial_options)
+        else:
             self._seek_failures()
         failures = [run for run in (*found.baseline, *self._given) if not run.passed]
         found.blame = blame_mass(failures, list(found.old))
@@ -181,14 +186,13 @@ class Improver:
         own = {spec.name: spec.instructions for spec in first.agents if spec.instructions and spec.instructions.strip()}
         missing = [agent for agent in wanted if agent not in own]
         if has_raised and (missing or not own):
-            raise ConfigError(f"the team raised on its first tasks: {first.outcome_reason}. See to it, and begin again")
+            raise ConfigError(f"the team raised on its first tasks: {first.outcome_reason}. {_ANEW}")
         if missing:
             known = ", ".join(map(repr, own)) or "none"
             raise ConfigError(f"the instructions of {missing[0]!r} are not known, expected one of: {known}")
         if not own:
-            raise ConfigError(
-                "the run shows no agent's instructions; name the agents with tracer_hooks.agent(instructions=...)"
-            )
+            named = "name the agents with tracer_hooks.agent(instructions=...)"
+            raise ConfigError(f"the run shows no agent's instructions; {named}. {_ANEW}")
         self._team.own = own
         found.first, found.team = first, fingerprint(first.framework, first.team)
         present = self._parent(own)
@@ -220,15 +224,6 @@ class Improver:
                 return None
             found.notes.append(f"{named} is in use: the team is run with it, and new prompts are compared with it")
             return store.get(found.team, int(number))
-
-    def _take_earlier_runs(self) -> None:
-        """Take from the run store what passed before, and failures where these are to propose."""
-        found, path, first = self._found, self._store_path, self._found.first
-        assert first is not None
-        known = [task for part in self.split.parts for task in part]
-        found.passed_tasks = earlier_passed(path, self._journal, first, known, self._team.accepts)
-        if self._from_store:
-            self._given = earlier_failures(path, self._journal, first, self._trial_options)
 
     def _seek_failures(self) -> None:
         """Run proposing tasks with the present prompts until some have failed.

@@ -282,7 +282,6 @@ class _Listener:
 
     def __init__(self, adapter: TeamAdapter, tell: Callable[[str], None], calls: int, before: int, round_: int) -> None:
         self.reason = ""
-        self.dropped: list[TriedPrompt] = []
         self.candidates: list[FoundCandidate] = []
         self._adapter, self._tell = adapter, tell
         self._calls, self._before, self._round = calls, before, round_
@@ -311,9 +310,7 @@ class _Listener:
 
     def on_candidate_rejected(self, event: Any) -> None:
         why = f"a score of {event['new_score']:.3g} on its first tasks in all, and {event['old_score']:.3g} before"
-        dropped = [TriedPrompt(agent=agent, text=text, why=why) for agent, text in self._texts.items()]
-        self._adapter.tried += dropped
-        self.dropped += dropped
+        self._adapter.tried += [TriedPrompt(agent=agent, text=text, why=why) for agent, text in self._texts.items()]
         self._tell(f"new instructions for {', '.join(self._texts)} were dropped: {why}")
 
 
@@ -375,9 +372,9 @@ def search_prompts(
         stopped, is_cut = str(error), True
     return SearchResult(
         candidates=tuple(listener.candidates),
-        refused=(*adapter.refused, *listener.dropped),
+        refused=(*adapter.refused, *adapter.tried),
         stopped=stopped,
-        tried=len(listener.candidates) - 1 + len(listener.dropped),
+        tried=len(listener.candidates) - 1 + len(adapter.tried),
         read=frozenset(adapter.read),
         is_cut=is_cut,
     )

@@ -119,7 +119,7 @@ def apply_edits(text: str, edits: Sequence[PromptEdit], tools: Iterable[str] = (
     new = {place: sentence.text for place, sentence in enumerate(sentences)}
     for edit in edits:
         place = (edit.number or 0) - 1
-        old = new.get(place, "")
+        old = sentences[place].text if place in new else ""
         if place in new and not is_fixed(old) and all(word in edit.text for word in protected_words(old, names)):
             new[place] = edit.text
     added: list[str] = []

@@ -159,18 +159,13 @@ def _spent(found: Improvement) -> Iterator[str]:
     yield f"{found.seconds:,.0f} s this time"
 
 
-_FACTS = {
-    "failures": "Failures read",
-    "writer": "Written by",
-    "selector": "Agents chosen by",
-    "seed": "Seed",
-    "job": "Journal",
-}
+_FACTS = {"failures": "Failures read", "writer": "Written by", "selector": "Agents chosen by", "job": "Journal"}
 
 
 def _provenance(found: Improvement) -> Iterator[tuple[str, str]]:
     facts = found.provenance
     yield from ((words, str(facts[name])) for name, words in _FACTS.items() if name in facts)
+    yield "Seed", str(facts.get("seed"))
     yield "Team", found.team
     runs = facts.get("runs")
     if isinstance(runs, list) and runs:

@@ -290,12 +290,7 @@ def earlier_passed(
 ) -> list[SuiteTask]:
     """Tasks of runs in the store that passed, of the team that ran ``like``; every session takes the same.
 
-    Args:
-        path: The store.
-        journal: Keeps what is taken.
-        like: A run of the team.
-        known: Tasks that the job has already.
-        accepts: Whether the answer that was given then passes now; a task that cannot be judged is left out.
+    Those that are ``known`` are left out, and those whose answer then is not one that the job ``accepts``.
     """
     if "passed" not in journal:
         taken, found = {"", *(_spelled(task.text) for task in known)}, []

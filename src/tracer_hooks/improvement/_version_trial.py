@@ -142,10 +142,8 @@ class TrialOfVersion:
             return self._closed()
         current = self.store.current(self.version.team)
         if current is not None and current.is_pinned:
-            return (
-                "on trial",
-                f"{self.test.reason} They are not accepted as long as version {current.number} is pinned.",
-            )
+            pinned = f"They are not accepted as long as version {current.number} is pinned."
+            return "on trial", f"{self.test.reason} {pinned}"
         if (current.number if current is not None else None) == self.version.parent:
             raise error
         named = "the team's own prompts are in use" if current is None else f"version {current.number} was accepted"
@@ -194,8 +192,7 @@ class ImprovementState:
 
     def result(self, outcome: Outcome, reason: str, *, split: Split, spending: Spending, writing: Usage) -> Improvement:
         """The record of it all."""
-        search = self.search
-        trial = self.trial
+        search, trial = self.search, self.trial
         passed = [pair for pair, formerly_passed in trial.pairs if formerly_passed] if trial is not None else []
         return Improvement(
             team=self.team,
