@@ -141,12 +141,14 @@ class Improver:
     def _course(self) -> tuple[Outcome, str]:
         found = self._found
         self._look_at_team()
-        path, first, known = self._store_path, found.first, [task for part in self.split.parts for task in part]
+        path, first, split = self._store_path, found.first, self.split
         assert first is not None
-        found.passed_tasks = earlier_passed(path, self._journal, first, known, self._team.accepts)
         if self._from_store:
-            self._given = earlier_failures(path, self._journal, first, self._trial_options)
-        else:
+            evidence = [task.text for task in (*split.accept, *split.unused)]
+            self._given = earlier_failures(path, self._journal, first, self._trial_options, but=evidence)
+        known = [task.text for part in split.parts for task in part] + [run.trajectory.task for run in self._given]
+        found.passed_tasks = earlier_passed(path, self._journal, first, known, self._team.accepts)
+        if not self._from_store:
             self._seek_failures()
         failures = [run for run in (*found.baseline, *self._given) if not run.passed]
         found.blame = blame_mass(failures, list(found.old))

@@ -255,17 +255,23 @@ _LOOKED_AT = 600
 
 
 def earlier_failures(
-    path: str | Path | None, journal: Journal, like: Trajectory, options: TrialOptions
+    path: str | Path | None, journal: Journal, like: Trajectory, options: TrialOptions, *, but: Iterable[str]
 ) -> tuple[JudgedRun, ...]:
-    """The newest failed first attempts in the store of the team that ran ``like``; every session takes the same."""
+    """The newest failed first attempts in the store of the team that ran ``like``; every session takes the same.
+
+    Tasks ``but`` are left out: new prompts are tried on them, and what was read is no evidence.
+    """
     with RunStore(path, read_only=True) as store:
         if "failures" not in journal:
             heads = store.list(limit=_LOOKED_AT, team=like.team, outcome=RunOutcome.FAILED)
-            found = [one.run_id for one in heads if one.framework == like.framework and one.kind is RunKind.LIVE]
+            of_team = [one for one in heads if one.framework == like.framework and one.kind is RunKind.LIVE]
+            left_out = set(map(_spelled, but))
+            found = [one.run_id for one in of_team if _spelled(one.task) not in left_out]
             if not found:
+                named = f"{like.team!r}{', other than on tasks that accept' if of_team else ''}"
                 raise ConfigError(
-                    f"the run store holds no failed run of the team {like.team!r}, expected some to learn from. See "
-                    "what it holds with: tracer-hooks runs list"
+                    f"the run store holds no failed run of the team {named}, expected some to learn from. See what it "
+                    "holds with: tracer-hooks runs list"
                 )
             journal.add("failures", {"runs": found[:_MOST_FAILURES]})
         stored = [store.get(run_id, with_tape=False) for run_id in journal["failures"]["runs"]]
@@ -285,7 +291,7 @@ def earlier_passed(
     path: str | Path | None,
     journal: Journal,
     like: Trajectory,
-    known: Iterable[SuiteTask],
+    known: Iterable[str],
     accepts: Callable[[SuiteTask, str], bool],
 ) -> list[SuiteTask]:
     """Tasks of runs in the store that passed, of the team that ran ``like``; every session takes the same.
@@ -293,7 +299,7 @@ def earlier_passed(
     Those that are ``known`` are left out, and those whose answer then is not one that the job ``accepts``.
     """
     if "passed" not in journal:
-        taken, found = {"", *(_spelled(task.text) for task in known)}, []
+        taken, found = {"", *map(_spelled, known)}, []
         with RunStore(path) as store:
             for head in store.list(limit=_LOOKED_AT, team=like.team, outcome=RunOutcome.SUCCEEDED):
                 text = _spelled(head.task)
