@@ -67,10 +67,6 @@ def unsure_check(result, task):
 
 def unsure(messages):
     return "ADD: Be kind."
-
-
-def gone(messages):
-    raise ConnectionError("no route")
 """
 
 
@@ -167,13 +163,6 @@ def test_nothing_found_says_what_was_refused_and_why(team: Command) -> None:
     assert "The team's prompts stay as they are." in done.out
 
 
-def test_a_model_that_is_gone_is_a_failure(team: Command) -> None:
-    done = team(*given(chat="gone"))
-    assert done.code == 1
-    assert "The model that writes instructions failed 3 times: ConnectionError: no route." in done.out
-    assert "solver: writing it failed (ConnectionError: no route) (3 times)" in done.out
-
-
 def ends(done: Done, code: int, said: str) -> None:
     assert (done.code, done.out) == (code, ""), done.err
     assert said in done.err
@@ -188,7 +177,7 @@ def test_bad_input(team: Command) -> None:
         "'my_team:NO_TEAM' is {'a': 1}, expected a factory",
     )
     undecided = team(*given("--check", "my_team:unsure_check", "--out", "unsure"))
-    ends(undecided, 2, "cannot be judged: a run cannot be judged: unsure_check returned 'maybe'")
+    ends(undecided, 2, "cannot be judged: unsure_check returned 'maybe'")
     assert "Run: tracer-hooks improve my_team:build_team --tasks tasks.jsonl" in undecided.err
     ends(team(*given("--metric-calls", "9")), 2, "metric_calls is 9, expected at least 42: 10 runs to learn from")
     ends(team(*given("--max-cost", "3")), 2, "expected input_price and output_price")
@@ -204,8 +193,7 @@ def test_bad_input(team: Command) -> None:
 def test_help_fits_one_screen_and_nothing_is_lost(team: Command) -> None:
     assert len(team("improve", "--help", COLUMNS="80").out.splitlines()) <= 30
     whole = team("improve", "--advanced", "--help", COLUMNS="80").out
-    for name in ("--metric-calls", "--pairs", "--selector", "--workers", "--max-cost", "--input-price", "--seed"):
-        assert name in whole
+    assert all(name in whole for name in ("--metric-calls", "--pairs", "--selector", "--max-cost", "--input-price"))
 
 
 def heeds_ctrl_c() -> None:

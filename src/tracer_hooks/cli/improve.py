@@ -41,7 +41,7 @@ def _show_all(context: typer.Context, wanted: bool) -> None:
     if wanted:
         for parameter in context.command.params:
             parameter.hidden = False  # type: ignore[attr-defined]  # of options; the argument has it as well
-        typer.echo(context.get_help())
+        out_console().print(context.get_help(), soft_wrap=True)
         raise typer.Exit
 
 
@@ -81,7 +81,7 @@ def improve_command(
         bool, typer.Option("--advanced", help="Show all options.", is_eager=True, callback=_show_all)
     ] = False,
 ) -> None:
-    """Better prompts for your team: learnt from failures, accepted on other tasks."""
+    """Better prompts for your team: learnt from failures, accepted on other tasks, kept as a version."""
     from tracer_hooks.budget import CostCap
     from tracer_hooks.improvement import AcceptanceRule, ImproveOptions, Improver
     from tracer_hooks.tasks import load_tasks

@@ -31,8 +31,7 @@ _IMPROVE = "tracer-hooks improve MODULE:build_team --tasks FILE --check MODULE:c
 _STYLES = {"proposed": "dim", "on trial": "yellow", "accepted": "green", "rolled back": "red"}
 _LINES = {"+": "green", "-": "red", "@": "cyan"}
 _COLUMNS = ("version", "state", "agents", "trial", "live", "changed")
-_MOST_AGENTS = 24
-"""Characters of the agents' names in a table."""
+_AGENTS_CHARS = 24
 _VALUE_CHARS = 400
 _WHOLE = ("texts", "own", "provenance", "evidence")
 
@@ -93,13 +92,11 @@ def show(
     with _open(store) as kept:
         history = _history(kept, team)
         found = kept.get(history.team, version)
-    if agent is not None and agent not in found.texts:
-        known = ", ".join(map(repr, found.texts))
-        raise StoreError(
-            f"version {version} changes no prompt of {agent!r}, only of: {known}. "
-            f"Run: tracer-hooks prompts show {version}"
-        )
     if agent is not None:
+        if agent not in found.texts:
+            known = ", ".join(map(repr, found.texts))
+            why = f"version {version} changes no prompt of {agent!r}, only of: {known}"
+            raise StoreError(f"{why}. Run: tracer-hooks prompts show {version}")
         found = found.model_copy(update={"texts": {agent: found.texts[agent]}, "own": {agent: found.own[agent]}})
     if as_json:
         print_json(_version_data(found, history, whole=True))
@@ -305,7 +302,7 @@ def _version_table(history: TeamHistory) -> Table:
         cells = [
             f"{'>' if version.number == history.current else ' '} {version.number}",
             f"{version.state}{', pinned' if version.is_pinned else ''}",
-            agents if len(agents) <= _MOST_AGENTS else f"{agents[: _MOST_AGENTS - 1]}…",
+            agents if len(agents) <= _AGENTS_CHARS else f"{agents[: _AGENTS_CHARS - 1]}…",
             _compared(version.trial, rates=False),
             _compared(version.live, rates=False),
             f"{version.changed_at.astimezone():%m-%d %H:%M}",

@@ -41,7 +41,7 @@ RESULT = "improvement.json"
 """The result's file in the folder of the job."""
 _FEWEST_FAILURES = 3
 _FIRST_RUNS = 3
-_ANEW = "Then begin anew, with another --out DIR: what was run is kept"
+_ANEW = "begin anew with another --out DIR: what was run is kept"
 _ENOUGH_RUNS = 30
 """Runs after which no further round of tasks is begun in search of failures."""
 
@@ -71,8 +71,7 @@ class Improver:
     ) -> None:
         require("gepa", extra="improve", feature="Improving prompts")  # now, and not after the first runs
         self.options = options or ImproveOptions()
-        self.folder = folder
-        self.split = Split.of(tasks, seed=self.options.seed)
+        self.folder, self.split = folder, Split.of(tasks, seed=self.options.seed)
         self.spending = Spending(self.options.cap)
         read, compare = map(len, self.split.halves())
         self.options.expect_enough_calls(read, compare, known=0 if from_store else read)
@@ -83,12 +82,10 @@ class Improver:
         self._team = PromptedTeam(target, check=check)
         for task in tasks:
             self._team.expect_judge(task)
-        self._store_path = store
-        self._from_store = from_store
+        self._store_path, self._from_store = store, from_store
         self._given: tuple[JudgedRun, ...] = ()
         self._plan = plan_digest(self.split, self.options, self._writer.name, from_store=from_store)
-        self._counter = PhaseCounter(on_progress)
-        self._found = ImprovementState()
+        self._counter, self._found = PhaseCounter(on_progress), ImprovementState()
         self._trial_options = replace(self.options, attributor=get_attributor(self.options.attributor))
         self._by_phase: dict[ImprovePhase, TeamTrials] = {}
         self._known: dict[str, JudgedRun] = {}
@@ -165,7 +162,7 @@ class Improver:
         }
         failed = len(tasks_of(failures))
         if failed < _FEWEST_FAILURES:
-            said = f"in {len(found.baseline)} runs {failed} of {len(tasks_of(found.baseline))} proposing tasks failed"
+            said = f"{failed} of {len(tasks_of(found.baseline))} proposing tasks failed in {len(found.baseline)} runs"
             if self._given:
                 said = f"the run store holds {counted(failed, 'failed run')} of the team"
             needed = f"at least {_FEWEST_FAILURES} are needed to learn from"
@@ -188,13 +185,13 @@ class Improver:
         own = {spec.name: spec.instructions for spec in first.agents if spec.instructions and spec.instructions.strip()}
         missing = [agent for agent in wanted if agent not in own]
         if has_raised and (missing or not own):
-            raise ConfigError(f"the team raised on its first tasks: {first.outcome_reason}. {_ANEW}")
+            raise ConfigError(f"the team raised on its first tasks: {first.outcome_reason}. Correct that, and {_ANEW}")
         if missing:
             known = ", ".join(map(repr, own)) or "none"
             raise ConfigError(f"the instructions of {missing[0]!r} are not known, expected one of: {known}")
         if not own:
             named = "name the agents with tracer_hooks.agent(instructions=...)"
-            raise ConfigError(f"the run shows no agent's instructions; {named}. {_ANEW}")
+            raise ConfigError(f"the run shows no agent's instructions; {named}, and {_ANEW}")
         self._team.own = own
         found.first, found.team = first, fingerprint(first.framework, first.team)
         present = self._parent(own)
@@ -228,10 +225,9 @@ class Improver:
             return store.get(found.team, int(number))
 
     def _seek_failures(self) -> None:
-        """Run proposing tasks with the present prompts until some have failed.
+        """Run proposing tasks with the present prompts until some have failed, in rounds.
 
-        First those that are to be read; where too few fail, all others, and then again those that have passed: they may
-        fail the next time.
+        First those to be read, then all others, then those that passed once more: they may fail the next time.
         """
         found, propose = self._found, self.split.propose
         read, compare = self.split.halves()
@@ -243,10 +239,9 @@ class Improver:
                 return
             others = [task for task in propose if task.id not in known]
             what = "the other proposing tasks are run" if others else "those that passed are run again"
-            said = f"{len(failed)} of {len(known)} tasks failed, and {_FEWEST_FAILURES} are needed to learn from"
-            self._counter.say(f"{said}: {what}")
-            waiting = others or [task for task in propose if task.id not in failed]
-            waiting = waiting[: room - len(found.baseline)]
+            said = f"{len(failed)} of {len(known)} tasks failed in {len(found.baseline)} runs"
+            self._counter.say(f"{said}, and {_FEWEST_FAILURES} are needed to learn from: {what}")
+            waiting = (others or [task for task in propose if task.id not in failed])[: room - len(found.baseline)]
             runs = self._trials(ImprovePhase.BASELINE, len(found.baseline) + len(waiting))
             found.baseline += runs.run(waiting, found.old)
 
@@ -277,9 +272,8 @@ class Improver:
             raise BudgetSpentError(found.search.stopped)
         self._counter.end(f"the search ended: {found.search.stopped}")
         best = found.search.best
-        if best.texts == found.old or best.score <= found.search.candidates[0].score:
-            return None
-        return best.texts
+        is_better = best.texts != found.old and best.score > found.search.candidates[0].score
+        return best.texts if is_better else None
 
     def _none_better(self) -> tuple[Outcome, str]:
         """Return the outcome of a job whose search found nothing, and why."""
@@ -289,9 +283,8 @@ class Improver:
             self._found.stopped = search.stopped
             return "stopped", search.stopped
         if search.tried:
-            count = "the one candidate" if search.tried == 1 else f"none of the {search.tried} candidates"
-            did = "did not do" if search.tried == 1 else "did"
-            return "nothing found", f"{count} that the team was run with {did} better than the present prompts"
+            tried = f"{counted(search.tried, 'candidate')} that the team was run with"
+            return "nothing found", f"{tried} did no better than the present prompts"
         if search.refused:
             why = Counter(prompt.why for prompt in search.refused).most_common(1)[0][0]
             return "nothing found", f"nothing that was written could be used, most often because: {why}"

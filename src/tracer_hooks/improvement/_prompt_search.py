@@ -34,13 +34,9 @@ class TeamAdapter:
     the diagnosis lays on it, with evidence and masked feedback; GEPA's own writer gets all runs of its batch. Texts are
     written by ``writer``, and refused where they tell the expected answer of a task.
 
-    Attributes:
-        refused: What was written and not even tried, with the reason.
-        tried: What the team was run with and was not kept.
-        faults: How often in a row the writer raised.
-        fault: What it raised last.
-        barren: How often in a row nothing was written that could be used.
-        read: Tasks of which a failed run was shown to the writer.
+    What was written is ``refused`` where it was not even tried, and ``tried`` where the team was run with it and it was
+    not kept. Of the tasks ``read`` a failure was shown to the writer, which raised ``faults`` times in a row, ``fault``
+    last, and wrote nothing that could be used ``barren`` times in a row.
     """
 
     def __init__(self, trials: Trials, writer: PromptWriter, own: Candidate, readable: Set[str]) -> None:
@@ -187,8 +183,7 @@ class BlameSelector:
     """
 
     def __init__(self, failures: Callable[[Mapping[str, str]], Iterable[JudgedRun]], *, seed: int) -> None:
-        self._failures = failures
-        self._random = random.Random(seed)
+        self._failures, self._random = failures, random.Random(seed)
 
     def __call__(
         self,
@@ -275,7 +270,7 @@ class SearchResult:
 
 
 class _Listener:
-    """Listens to GEPA: what was tried and not kept is shown to the writer, and reported; and ends the search.
+    """Listens to GEPA: what was tried and not kept is shown to the writer and reported; ends the search.
 
     It ends when another round might take more runs than are left, nobody writes any more, or all is right.
     """

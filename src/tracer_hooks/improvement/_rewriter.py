@@ -248,10 +248,9 @@ def repeats_the_forms(text: str) -> bool:
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:[.,]\d+)*(?![\w])")
 _NAME = re.compile(r"\b[A-Z][a-z]{2,}\b")
 _WORDS = (
-    "All And Are Assume But Calculate Can Compute Consider Count Create Define Determine Does Each Every "
-    "Find For From Give Given Has Have How Implement Let List Make One Please Return Say Show Solve "
-    "Suppose The Then There These They This Two Use Using What When Where Which While Who Why Will With "
-    "Write You Your"
+    "All And Are Assume But Calculate Can Compute Consider Count Create Define Determine Does Each Every Find For From "
+    "Give Given Has Have How Implement Let List Make One Please Return Say Show Solve Suppose The Then There These "
+    "They This Two Use Using What When Where Which While Who Why Will With Write You Your"
 )
 _FIRST_WORDS = frozenset(_WORDS.split())
 """Words in capitals that are no names: a sentence of a task begins with them."""
@@ -268,13 +267,7 @@ _LONG = 2
 def is_about_a_task(sentence: str, before: str, tasks: Sequence[str], said: Sequence[str] = ()) -> bool:
     """Tell whether a sentence holds values of a task: a long number of it, two short ones, or a name that no other has.
 
-    What stands in the instructions already is no task's own.
-
-    Args:
-        sentence: A new sentence.
-        before: The instructions that it is to stand in.
-        tasks: The tasks that were shown to who wrote it.
-        said: What was said in the runs on them; of it, numbers count.
+    What stands in the instructions ``before`` is no task's own. Of what was ``said`` in the runs numbers count.
     """
     if _POINTING.search(sentence) and not _POINTING.search(before):
         return True
@@ -326,8 +319,7 @@ class LLMRewriter:
 
     def __init__(self, chat: Chat, *, fewest_failures: int = 3, most_failures: int = 5) -> None:
         self.fewest_failures = fewest_failures
-        self._chat = chat
-        self._most_failures = most_failures
+        self._chat, self._most_failures = chat, most_failures
 
     def write(self, case: PromptCase) -> WrittenPrompt:
         """New instructions for the agent of ``case``; see :class:`PromptWriter`."""
@@ -370,9 +362,8 @@ def _edited(answer: str, case: PromptCase, most: int) -> tuple[str, str]:
         return "", "it changes nothing"
     if any(sentences == _as_compared(prompt.text) for prompt in case.tried):
         return "", "it was tried before"
-    return text, f"the instructions have {len(text)} characters then, and {most} are the most" if len(
-        text
-    ) > most else ""
+    too_long = f"the instructions have {len(text)} characters then, and {most} are the most"
+    return text, too_long if len(text) > most else ""
 
 
 def _is_about_a_task(edit: PromptEdit, case: PromptCase) -> bool:

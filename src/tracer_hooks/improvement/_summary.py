@@ -19,7 +19,7 @@ _OUTCOMES: dict[Outcome, tuple[str, str, str]] = {
         "It is not decided yet whether the new prompts are better: version {} stays on trial.",
     ),
     "nothing found": ("unknown", "Nothing found", "No better prompts were found."),
-    "nothing to improve": ("unknown", "Nothing to improve", "There is nothing to improve from these failures."),
+    "nothing to improve": ("unknown", "Nothing to improve", "There is nothing to learn from."),
     "stopped": ("spread", "Broken off", "Broken off before better prompts were found."),
 }
 """Tone, badge and heading."""
@@ -141,7 +141,7 @@ def _search(found: Improvement) -> str:
     if not found.search:
         return ""
     others = max(0, found.candidates - 1)
-    were = {0: "No new candidate was", 1: "1 new candidate was"}.get(others, f"{others} new candidates were")
+    were = f"{counted(others, 'new candidate')} {'was' if others == 1 else 'were'}"
     return f"{were} run on all comparing tasks. The search ended because: {found.search}."
 
 

@@ -17,7 +17,7 @@ from typing import Any
 from tracer_hooks.budget import Spending
 from tracer_hooks.diagnosis import blames_environment, get_attributor
 from tracer_hooks.errors import BudgetSpentError, CheckError, ConfigError, ReplayError
-from tracer_hooks.frameworks import RunResult
+from tracer_hooks.frameworks import RunResult, Verdict
 from tracer_hooks.improvement._improvement import TrialOptions
 from tracer_hooks.improvement._plan import digest
 from tracer_hooks.improvement._prompt_writer import JudgedRun
@@ -82,9 +82,10 @@ class PromptedTeam:
             with self._alone() if runner.is_shared else nullcontext():
                 trial = runner.run(kind=RunKind.LIVE)
         except CheckError as error:
+            why = str(error).removeprefix("a run cannot be judged: ")
             raise CheckError(
-                f"what the team said on the task {task.id!r} cannot be judged: {error}. Runs that are not judged teach "
-                "nothing: correct the check, and begin again; what was run is kept"
+                f"what the team said on the task {task.id!r} cannot be judged: {why}. Runs that are not judged teach "
+                "nothing: correct the check, and go on; earlier verdicts are kept"
             ) from error
         self._expect_told(trial.trajectory, new)
         return trial
@@ -215,10 +216,7 @@ class TeamTrials:
             raise ReplayError(
                 f"nothing says whether the run on the task {task.id!r} succeeded: {seen.outcome_reason or 'no check'}"
             )
-        verdict = trial.verdict
-        score = verdict.rank if verdict is not None else float(trial.passed)
-        said = verdict.feedback if verdict is not None else None
-        return judged_run(task.id, seen, self._options, score=score, said=said, seconds=trial.duration_s)
+        return judged_run(task.id, seen, self._options, verdict=trial.verdict, seconds=trial.duration_s)
 
 
 def judged_run(
@@ -226,8 +224,7 @@ def judged_run(
     seen: Trajectory,
     options: TrialOptions,
     *,
-    score: float,
-    said: str | None = None,
+    verdict: Verdict | None = None,
     found: Attribution | None = None,
     seconds: float = 0.0,
 ) -> JudgedRun:
@@ -236,6 +233,7 @@ def judged_run(
     if not passed and found is None:
         with suppressed():
             found = checked_diagnosis(get_attributor(options.attributor), seen, seen.reference)
+    score, said = (verdict.rank, verdict.feedback) if verdict is not None else (float(passed), None)
     told = feedback_of(options.feedback, said, seen.outcome_reason, seen.reference, seen.final_output or "")
     return JudgedRun(
         task=task,
@@ -280,7 +278,6 @@ def earlier_failures(
             f"run-{run.run_id}",
             run.trajectory.model_copy(update={"outcome": run.outcome, "outcome_reason": run.outcome_reason}),
             options,
-            score=0.0,
             found=run.attribution,
         )
         for run in stored

@@ -49,14 +49,8 @@ class TrialOfVersion:
     New tasks and formerly passed ones come in turns. When all tasks have been run they are run anew, in another order,
     as long as more pairs may be run: it is then the mean over these tasks that is tested.
 
-    Attributes:
-        new: The new instructions.
-        old: Those before.
-        rule: When it is decided.
-        batch: Pairs that are run at once; the test looks at one after the other.
-        seed: Of the order.
-        test: What the pairs say so far.
-        pairs: All pairs so far, each with whether its task was formerly passed.
+    ``batch`` pairs of runs with the ``new`` and the ``old`` instructions are made at once, the ``test`` looks at one
+    after the other, and ``pairs`` are those so far, each with whether its task was formerly passed.
     """
 
     store: PromptStore
@@ -128,8 +122,9 @@ class TrialOfVersion:
 
     def _rejected(self, reason: str) -> tuple[Outcome, str]:
         try:
-            evidence = dict(self.test.evidence)
-            self.store.roll_back(self.version.team, self.version.number, reason=reason, evidence=evidence)
+            self.store.roll_back(
+                self.version.team, self.version.number, reason=reason, evidence=dict(self.test.evidence)
+            )
         except StoreError:
             if self._is_open():
                 raise
@@ -151,11 +146,11 @@ class TrialOfVersion:
 
     def _closed(self) -> tuple[Outcome, str]:
         version = self.store.get(self.version.team, self.version.number)
-        if version.state is PromptState.ACCEPTED:
-            return "accepted", version.reason
-        why = version.reason or "no reason was given"
+        is_accepted, why = version.state is PromptState.ACCEPTED, version.reason or "no reason was given"
         if why == self.test.reason:
-            return "rejected", why
+            return "accepted" if is_accepted else "rejected", why
+        if is_accepted:
+            return "accepted", f"Another job accepted version {version.number} meanwhile: {why}"
         when = "while it was on trial" if version.accepted_at is None else "after it was accepted"
         return "rejected", f"Version {version.number} was rolled back {when}: {why}"
 
@@ -225,10 +220,9 @@ class ImprovementState:
         )
 
 
-def share_of(runs: Iterable[JudgedRun]) -> PassShare:
+def share_of(runs: Sequence[JudgedRun]) -> PassShare:
     """Count the runs that passed."""
-    known = list(runs)
-    return PassShare(runs=len(known), passes=sum(run.passed for run in known), score=sum(run.score for run in known))
+    return PassShare(runs=len(runs), passes=sum(run.passed for run in runs), score=sum(run.score for run in runs))
 
 
 def _trial_pairs(pairs: Iterable[tuple[Pair, bool]]) -> Iterator[TrialPair]:
@@ -244,9 +238,8 @@ def before_after(pairs: Sequence[Pair]) -> BeforeAfter:
     won = sum(new.passed and not old.passed for new, old in pairs)
     lost = sum(old.passed and not new.passed for new, old in pairs)
     low, high = paired_interval(won, lost, len(pairs))
-    return BeforeAfter(
-        before=share_of(old for _, old in pairs), after=share_of(new for new, _ in pairs), low=low, high=high
-    )
+    after, before = (share_of(runs) for runs in zip(*pairs, strict=True))
+    return BeforeAfter(before=before, after=after, low=low, high=high)
 
 
 def put_on_trial(store: PromptStore, journal: Journal, found: ImprovementState) -> PromptVersion:
@@ -259,13 +252,10 @@ def put_on_trial(store: PromptStore, journal: Journal, found: ImprovementState) 
         version = store.propose(found.team, found.texts, own, provenance=found.provenance, **about)
         journal.add("version", {"number": version.number})
     number = int(journal["version"]["number"])
-    version = store.get(found.team, number)
-    if version.state is not PromptState.PROPOSED:
-        return version
     try:
-        return store.start_trial(found.team, number)
-    except StoreError:
-        version = store.get(found.team, number)
-        if version.state is PromptState.PROPOSED:
+        if store.get(found.team, number).state is PromptState.PROPOSED:
+            store.start_trial(found.team, number)
+    except StoreError:  # unless another job with the same texts put it on trial in this moment
+        if store.get(found.team, number).state is PromptState.PROPOSED:
             raise
-        return version  # another job with the same texts put it on trial in this moment
+    return store.get(found.team, number)

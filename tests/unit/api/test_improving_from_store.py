@@ -30,8 +30,7 @@ def test_failures_of_stored_runs_propose(tmp_path: Path) -> None:
     produce(tmp_path)
     failing = [text for text in OLD if not heeds_carry("", *numbers(text))]
     assert len(failing) >= 3
-    accept = Split.of(tasks()).accept
-    produce(tmp_path, [task.text for task in accept])
+    produce(tmp_path, [task.text for task in Split.of(tasks()).accept])
     result = improved(tmp_path / "job", from_store=True)
     assert result.outcome == "accepted"
     assert result.baseline.runs == 0
