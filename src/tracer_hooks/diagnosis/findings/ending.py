@@ -81,7 +81,8 @@ def _raised(run: RunReading) -> Finding | None:
     step = run.steps[_last(run)]
     error = step.error or (step.content if step.kind is StepKind.ERROR else "")
     reason = run.trajectory.outcome_reason or ""
-    raised = run.trajectory.outcome is RunOutcome.FAILED and ERROR_LINE.match(reason) is not None
+    # An assertion is a check's.
+    raised = not run.trajectory.final_output and ERROR_LINE.match(reason) and "AssertionError" not in reason
     if not error and raised and not _ENDPOINT.search(reason[:2_000]):
         line = one_line(reason)
         return _ending(run, EXCEPTION, f"The run ended with {line!r} after the words of {step.agent!r}", step.index, "")
