@@ -18,7 +18,7 @@ from tracer_hooks._guard import is_strict
 from tracer_hooks._text import on_screen
 from tracer_hooks._version import __version__
 from tracer_hooks.cli.console import DONE, FAILED, MISSING_EXTRA, USAGE
-from tracer_hooks.errors import ConfigError, MissingExtraError, TracerHooksError
+from tracer_hooks.errors import ConfigError, MissingExtraError, TracerHooksError, install_line
 
 GROUP = "tracer_hooks.commands"
 """The entry point group of commands: name = ``module:function`` or ``module:typer_app``."""
@@ -129,13 +129,13 @@ def load_command(name: str) -> Any:
     except MissingExtraError:
         raise
     except Exception as error:
-        extra = f"tracer-hooks[{command.extra}]"
         is_missing = isinstance(error, ModuleNotFoundError) and f"{module}.".startswith(f"{error.name}.")
         if command.extra is not None and home == command.home and is_missing:
-            raise MissingExtraError(f"`tracer-hooks {name}`", extra) from error
+            raise MissingExtraError(f"`tracer-hooks {name}`", f"tracer-hooks[{command.extra}]") from error
+        again = install_line(str(command.extra)) if name in COMMANDS else f"pip install '{module.partition('.')[0]}'"
         raise TracerHooksError(
             f"`tracer-hooks {name}` is installed, and {home!r} cannot be loaded: {type(error).__name__}: {error}. "
-            f"Run: pip install --force-reinstall '{extra if name in COMMANDS else module.partition('.')[0]}'"
+            f"Run: {again.replace('install', 'install --force-reinstall', 1)}"
         ) from error
     parent = typer.Typer(add_completion=False)
     if isinstance(found, typer.Typer):

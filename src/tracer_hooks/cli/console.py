@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import json
+import os
+import shutil
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -79,6 +81,16 @@ def out_wide() -> Console:
 def err() -> Console:
     """Return where progress, warnings and errors go."""
     return SafeConsole(stderr=True)
+
+
+def program() -> str:
+    """This program as the user can call it from where he is: a demo's environment is seldom on the PATH."""
+    called = Path(sys.argv[0])
+    found = shutil.which("tracer-hooks")
+    if called.name != "tracer-hooks" or not called.is_file() or (found is not None and called.samefile(found)):
+        return "tracer-hooks"
+    shown = os.path.relpath(called)
+    return str(called) if shown.startswith(os.pardir) else shown
 
 
 def print_json(document: Any) -> None:

@@ -13,11 +13,10 @@ from tracer_hooks._version import __version__
 from tracer_hooks.cli._options import Json
 from tracer_hooks.cli.console import out, print_json
 from tracer_hooks.config import store_path
-from tracer_hooks.errors import TracerHooksError
+from tracer_hooks.errors import ADAPTERS, TracerHooksError, install_line
 
 _LOCK_S = 0.5
 """A run of another process holds the lock for milliseconds."""
-_KNOWN_ADAPTERS = ("autogen", "crewai", "langgraph")
 _DISTRIBUTIONS = {
     "lab": "faults, data sets, task suites, calibration",
     "models": "what needs PyTorch: encoder, prefill, a local judge, training",
@@ -59,9 +58,9 @@ def _adapters() -> list[DoctorFinding]:
 
     findings = []
     found = {item.name: item for item in find_adapters()}
-    for name in dict.fromkeys([*found, *_KNOWN_ADAPTERS]):
+    for name in dict.fromkeys([*found, *ADAPTERS]):
         item = found.get(name)
-        install = f"pip install 'tracer-hooks[{name}]'"
+        install = install_line(name)
         if item is None or item.adapter is None:
             detail = item.problem if item is not None and item.problem else "not installed"
             findings.append(DoctorFinding("adapter", name, False, detail, install))
@@ -98,8 +97,7 @@ def _distributions() -> Iterator[DoctorFinding]:
         try:
             detail = f"{version(f'tracer-hooks-{name}')}, {brings}"
         except PackageNotFoundError:
-            advice = f"pip install 'tracer-hooks[{name}]'"
-            yield DoctorFinding("package", name, False, f"not installed: {brings}", advice)
+            yield DoctorFinding("package", name, False, f"not installed: {brings}", install_line(name))
         else:
             yield DoctorFinding("package", name, True, detail)
     for point in entry_points(group=GROUP):
