@@ -220,11 +220,19 @@ def needed_store(store: Path | None) -> Path:
     return path
 
 
-def existing_store(store: Path | None, *, read_only: bool = True) -> RunStore:
-    """The run store, which is not made."""
+def store_to_read(store: Path | None, *, read_only: bool = True) -> RunStore:
+    """The run store, which is not made; a file that ``--store`` names has to be there."""
     from tracer_hooks.store import RunStore
 
     runs = RunStore(needed_store(store), read_only=read_only)
+    if store is not None and not runs.path.exists():
+        raise ConfigError(f"--store is {str(store)!r}, and there is no such file; expected one that a run was kept in")
+    return runs
+
+
+def existing_store(store: Path | None, *, read_only: bool = True) -> RunStore:
+    """The run store, which has to be there."""
+    runs = store_to_read(store, read_only=read_only)
     if not runs.path.exists():
         raise StoreError(f"there is no run store at {str(runs.path)!r}. Hook a team, or run: tracer-hooks demo")
     return runs
@@ -250,21 +258,16 @@ def load_object(named: str, *, option: str) -> Any:
     """
     place, _, name = named.rpartition(":")
     if not place or not name:
-        raise ConfigError(
-            f"{option} is {named!r}, expected MODULE:NAME or path/to/file.py:NAME. Run it with: {option} my_team:{name}"
-        )
+        raise ConfigError(f"{option} is {named!r}, expected MODULE:NAME or path/to/file.py:NAME, as in my_team:build")
     module = _module(place, option)
     found: Any = module
     for part in name.split("."):
         try:
             found = getattr(found, part)
         except AttributeError:
-            public = sorted(found_name for found_name in vars(module) if not found_name.startswith("_"))
-            shown = ", ".join(map(repr, public[:10])) or "no names"
-            raise ConfigError(
-                f"{option}: {place!r} has no {name!r}, expected one of its names ({shown}). Run it with: "
-                f"{option} {place}:{public[0] if public else 'NAME'}"
-            ) from None
+            own = [key for key, value in vars(module).items() if getattr(value, "__module__", "") == module.__name__]
+            shown = ", ".join(repr(key) for key in own[:10] if not key.startswith("_")) or "no function of its own"
+            raise ConfigError(f"{option}: {place!r} has no {name!r}, expected one of its names: {shown}") from None
     return found
 
 

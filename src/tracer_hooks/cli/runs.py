@@ -32,6 +32,7 @@ from tracer_hooks.cli._options import (
     records_in,
     since_of,
     stated_by,
+    store_to_read,
 )
 from tracer_hooks.cli.console import FAILED, err, out_wide, print_json, write_result
 from tracer_hooks.cli.console import out as out_console
@@ -49,10 +50,20 @@ if TYPE_CHECKING:  # at run time with the work: help needs no store, and a list 
 
 runs_app = typer.Typer(help="The local run store.", invoke_without_command=True)
 
-_COLUMNS = {"run": 12, "began": 11, "team": 4, "#": 1, "outcome": 9, "blamed": 18, "found": 6, "task": 4}
-"""The table's columns with the least width at which each is of use, 80 together: an id that is cut shows no run."""
+_COLUMNS = {
+    "run": 12,
+    "began": 11,
+    "framework": 9,
+    "team": 8,
+    "#": 1,
+    "outcome": 9,
+    "blamed": 14,
+    "found": 12,
+    "task": 12,
+}
+"""The table's columns with the least width at which each is of use; the last ones are left out where it is narrow."""
 _GAP = 2
-_OUTCOME = list(_COLUMNS).index("outcome")
+_OUTCOME, _NEEDED = list(_COLUMNS).index("outcome"), list(_COLUMNS).index("found")
 _MOST_NAME = 26
 _STYLES = {"succeeded": "green", "failed": "red", "unknown": "yellow"}
 _MOST_SHOWN = 10
@@ -99,11 +110,10 @@ def list_runs(
     as_json: Json = False,
     store: Store = None,
 ) -> None:
-    """List runs, newest first."""
+    """List runs, newest first; an agent with a question mark is a place to start, and not to blame."""
     from tracer_hooks.schema import RunOutcome
-    from tracer_hooks.store import RunStore
 
-    with RunStore(needed_store(store), read_only=True) as kept:
+    with store_to_read(store) as kept:
         try:
             wanted = None if outcome is None else RunOutcome(outcome.lower())
         except ValueError as error:
@@ -113,12 +123,15 @@ def list_runs(
         is_there = kept.path.exists()
         summaries = kept.list(limit=most, team=team, outcome=wanted, since=began) if is_there else ()
         listed = list(islice(_listed(kept, summaries, asked), limit))
+        teams = {each.team for each in kept.list(limit=_SEARCHED)} if is_there and not listed else set()
     if as_json:
         print_json({"runs": [summary.model_dump(mode="json") | _diagnosis_json(found) for summary, found in listed]})
     elif listed:
         out_wide().print(_table(listed))
-    elif (team, wanted, began, asked) == (None, None, None, _Asked()):
+    elif not teams:
         err().print("no runs yet; hook a team, or run: tracer-hooks demo")
+    elif team is not None and team not in teams:
+        err().print(f"no run of a team {team!r}; there are runs of: {', '.join(sorted(teams))}", soft_wrap=True)
     else:
         err().print("no run is like that; see them all: tracer-hooks runs list")
 
@@ -233,6 +246,7 @@ def _table(listed: Sequence[tuple[RunSummary, Attribution | None]]) -> Table:
         (
             summary.run_id[:12],
             f"{summary.started_at.astimezone():%m-%d %H:%M}",
+            summary.framework,
             _short(summary.team),
             str(summary.attempt),
             str(summary.outcome),
@@ -243,23 +257,24 @@ def _table(listed: Sequence[tuple[RunSummary, Attribution | None]]) -> Table:
         for summary, found in listed
     ]
     table = Table(box=None, pad_edge=False)
-    for title, cells in zip(_COLUMNS, _fitted(rows, out_wide().width), strict=True):
+    for title, cells in zip(_COLUMNS, widths := _fitted(rows, out_wide().width), strict=False):
         table.add_column(title, overflow="ellipsis", no_wrap=True, width=cells)
     for row in rows:
-        table.add_row(*(Text(cell, style=_STYLES[cell] if at == _OUTCOME else "") for at, cell in enumerate(row)))
+        shown = row[: len(widths)]
+        table.add_row(*(Text(cell, style=_STYLES[cell] if at == _OUTCOME else "") for at, cell in enumerate(shown)))
     return table
 
 
 def _fitted(rows: Sequence[Sequence[str]], width: int) -> list[int]:
-    """Widths of the columns: those of their texts; where these are too many, the widest column gives way first.
-
-    Rich takes the same from each column, and leaves out those that are narrower than that.
-    """
+    """Widths of the columns that are shown: those of their texts; where it is narrow, the widest gives way first."""
     from rich.cells import cell_len
 
     widths = [max(map(cell_len, texts)) for texts in zip(_COLUMNS, *rows, strict=True)]
-    over = sum(widths) + _GAP * (len(widths) - 1) - width
     least = [min(pair) for pair in zip(widths, _COLUMNS.values(), strict=True)]
+    while len(least) > _NEEDED and sum(least) + _GAP * (len(least) - 1) > width:
+        least.pop()
+    widths = widths[: len(least)]
+    over = sum(widths) + _GAP * (len(widths) - 1) - width
     while over > 0 and widths != least:
         widest = max(range(len(widths)), key=lambda at: (widths[at] > least[at], widths[at]))
         widths[widest] -= 1
@@ -268,12 +283,11 @@ def _fitted(rows: Sequence[Sequence[str]], width: int) -> list[int]:
 
 
 def _blamed(summary: RunSummary, found: Attribution | None) -> str:
-    """The blamed agent and step; of a weak diagnosis the place to start, said as such."""
+    """The blamed agent and step; of a weak diagnosis the place to start, with a question mark."""
     if summary.agent is None:
-        return "none" if summary.abstained else "-"
-    if found is not None and found.certainty == "weak":
-        return _short(f"start: step {summary.step} {summary.agent}")
-    return _short(f"{summary.agent}@{summary.step}")
+        return "nobody" if summary.abstained else "-"
+    is_weak = found is not None and found.certainty == "weak"
+    return f"{'? ' if is_weak else ''}{_short(summary.agent)}@{summary.step}"
 
 
 def _heading_kind(found: Attribution | None) -> str:
