@@ -92,7 +92,11 @@ def diagnose_command(
     results = []
     # Results go to stdout; a live display would send them to its own console.
     with Progress(
-        console=err(), transient=True, disable=as_json, redirect_stdout=False, redirect_stderr=False
+        console=err(),
+        transient=True,
+        disable=as_json or not err().is_terminal,
+        redirect_stdout=False,
+        redirect_stderr=False,
     ) as progress:
         task = progress.add_task("diagnosing", total=None)
         while batch := list(itertools.islice(records, _BATCH)):
@@ -372,8 +376,14 @@ def _print_markdown(result: Diagnosed) -> None:
 
 
 def _summarise(results: Sequence[Diagnosed]) -> None:
-    abstained = [result.attribution.abstained for result in results if result.attribution is not None]
-    named, unnamed = abstained.count(False), abstained.count(True)
-    failed = sum(result.error is not None for result in results)
-    inputs = "1 input" if len(results) == 1 else f"{len(results)} inputs"
-    err().print(f"{inputs}: {named} attributed, {unnamed} abstained, {failed} not diagnosed")
+    """How many runs came to what; of one run that was diagnosed, nothing that does not stand above."""
+    found = [result.attribution for result in results if result.attribution is not None]
+    named = sum(each.certainty in ("clear", "likely") for each in found)
+    parts = (
+        (named, "with a step to blame"),
+        (len(found) - named, "without"),
+        (len(results) - len(found), "that could not be diagnosed"),
+    )
+    if len(results) > 1:
+        said = ", ".join(f"{count} {words}" for count, words in parts if count)
+        err().print(f"{len(results)} runs: {said}", soft_wrap=True)

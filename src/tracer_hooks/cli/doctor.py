@@ -6,6 +6,7 @@ import platform
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, entry_points, version
+from tempfile import TemporaryFile
 
 from rich.text import Text
 
@@ -115,13 +116,18 @@ def _store() -> DoctorFinding:
 
     try:
         if not path.exists():
-            return DoctorFinding("store", "runs", True, f"{path} (not made yet)")
+            folder = next(folder for folder in path.absolute().parents if folder.exists())
+            with TemporaryFile(dir=folder):  # the folders between are made with the first run
+                return DoctorFinding("store", "runs", True, f"{path} (not made yet)")
         with RunStore(path, read_only=True) as store:
             newest = store.list(limit=1)
         with RunStore(path, busy_timeout_s=_LOCK_S) as store:
             store.probe()
-    except (TracerHooksError, OSError) as error:
-        return DoctorFinding("store", "runs", False, _words(error))
+    except TracerHooksError as error:
+        return DoctorFinding("store", "runs", False, str(error))
+    except OSError as error:
+        detail = f"{path} cannot be written: {error.strerror}"
+        return DoctorFinding("store", "runs", False, detail, "set TRACER_HOOKS_STORE to a file that can be")
     detail = f"{path}, newest run {newest[0].run_id[:12]}" if newest else f"{path}, empty"
     return DoctorFinding("store", "runs", True, detail)
 

@@ -42,6 +42,8 @@ def fit_command(
     from tracer_hooks.evaluation import without_reference
 
     paths = [*labels, *(more or ())]
+    if absent := [str(path) for path in paths if not path.exists()]:
+        raise ConfigError(f"--labels is {absent[0]!r}, and there is no such file or folder")
     chosen = get_attributor(attributor)
     if not isinstance(chosen, Fittable):
         raise ConfigError(

@@ -38,7 +38,13 @@ def issues_command(
     found = RecurringFindings()
     with (
         store_to_read(store) as kept,
-        Progress(console=err(), transient=True, disable=as_json, redirect_stdout=False, redirect_stderr=False) as bars,
+        Progress(
+            console=err(),
+            transient=True,
+            disable=as_json or not err().is_terminal,
+            redirect_stdout=False,
+            redirect_stderr=False,
+        ) as bars,
     ):
         task = bars.add_task("looking at runs", total=None)
         if kept.path.exists():

@@ -45,7 +45,7 @@ if TYPE_CHECKING:  # at run time with the work: help needs no store, and a list 
     from tracer_hooks.datasets import LoadedRecord, OutcomeOverride
     from tracer_hooks.repair import RepairLog
     from tracer_hooks.report import ReportRun
-    from tracer_hooks.schema import Attribution, FindingKind, Trajectory
+    from tracer_hooks.schema import Attribution, FindingKind, Step, Trajectory
     from tracer_hooks.store import Learnt, RunStore, RunSummary, StoredRun
 
 runs_app = typer.Typer(help="The local run store.", invoke_without_command=True)
@@ -191,7 +191,7 @@ def show_run(run: RunId, as_json: Json = False, store: Store = None) -> None:
         console.print(Text(f"prompts: {found.prompts.words}", style="dim"))
     for step in found.trajectory.steps:
         marked = found.attribution is not None and found.attribution.step == step.index
-        head = f"{'>' if marked else ' '} {step.index:>3} {step.agent} [{step.kind}] "
+        head = f"{'>' if marked else ' '} {step.index:>3} {step.agent} [{step.kind}{_beside(found.trajectory, step)}] "
         text = step.error or step.content or ", ".join(call.name for call in step.tool_calls)
         line = Text(head, style="bold red" if marked else "").append(" ".join(text.split())[:120])
         console.print(line, soft_wrap=True)
@@ -200,6 +200,16 @@ def show_run(run: RunId, as_json: Json = False, store: Store = None) -> None:
     if (log := _repairs(store, found)) is not None:
         console.print()
         console.print(repair_text(log, found.trajectory))
+
+
+def _beside(run: Trajectory, step: Step) -> str:
+    """The step of another agent, in a parallel branch, that went on when this one began."""
+    for other in run.steps[: step.index]:
+        # A tool call goes on while the agents that it calls are at work.
+        is_other = other.agent != step.agent and not other.tool_calls
+        if is_other and step.started_at and other.ended_at and step.started_at < other.ended_at:
+            return f", beside step {other.index}"
+    return ""
 
 
 @runs_app.command("export")

@@ -316,13 +316,16 @@ def interruptible() -> Iterator[None]:
 
 
 def _show_built(built: BuiltDataset, build: DatasetBuild) -> None:
-    from tracer_hooks_lab.datasets import audit_tables, stats_tables
-
-    out_console().print(stats_tables(built.stats))
-    if built.audit is not None:
-        out_console().print(audit_tables(built.audit))
-    else:
+    """What was built in a few lines; the tables are those of ``dataset stats`` and ``dataset audit``."""
+    injected, natural = build.counts()
+    _print(Text(f"labelled runs: {injected} with a verified fault, {natural} that failed by themselves"))
+    _print(Text(f"beside them: {len(built.data.clean)} clean runs; {len(built.data.discarded)} faults were discarded"))
+    if built.audit is None:
         _print(Text(f"not audited: {built.not_audited}", "yellow"))
+    else:
+        words = "nothing simple finds the faults" if built.audit.passed else "something simple finds the faults"
+        _print(Text(f"audit: {words}", "green" if built.audit.passed else "red"))
+    _print(Text(f"more: tracer-hooks dataset stats {build.folder}; tracer-hooks dataset audit {build.folder}"))
     if built.stopped is not None:
         _print(Text(f"{built.stopped}: the same command goes on", "yellow"))
     if built.broken_off:

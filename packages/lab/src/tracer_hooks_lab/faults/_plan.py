@@ -199,9 +199,20 @@ def place_fault(run: Trajectory, spec: FaultSpec) -> FaultSpec:
             if spec.kind is None:
                 return found.model_copy(update={"mode": spec.mode})
             return spec.model_copy(update={"agent": found.agent, "step": found.step})
-    raise FaultError(
-        f"{_where(spec)} can carry {_what(spec)}. Take another mode, kind, strategy or place, or writer='llm'"
-    )
+    raise FaultError(f"{_where(spec)} can carry {_what(spec)}. {_instead(run, spec)}")
+
+
+def _instead(run: Trajectory, spec: FaultSpec) -> str:
+    """Say which modes a changed reply could err by at that place."""
+    other = "another strategy or place, or writer='llm'"
+    if spec.strategy is not FaultStrategy.RESPONSE_CORRUPTION:
+        return f"Take {other}"
+    steps = [step for step in run.steps if spec.step in (None, step.index) and spec.agent in (None, step.agent)]
+    contexts = [context_of_step(run, step.index) for step in steps if _acts(step)]
+    fitting = [
+        mode.value for mode in ErrorMode if any(fitting_kinds(context, mode, seed=spec.seed) for context in contexts)
+    ]
+    return f"Take one of the modes {', '.join(fitting)}, or {other}" if fitting else f"Take {other}"
 
 
 def _check(run: Trajectory, spec: FaultSpec) -> None:
