@@ -186,28 +186,16 @@ def records_in(path: str, *, file_format: Format = Format.AUTO) -> Iterator[Load
 
 def _stored(target: str, store: Path | None) -> LoadedRecord:
     from tracer_hooks.datasets import LoadedRecord
-    from tracer_hooks.store import RunStore
 
-    missing = f"{target!r}: there is no file or folder of this name"
-    path = store_path(store)
-    if path is None:
-        return _failed(target, f"{missing}, and the run store is switched off by TRACER_HOOKS_STORE='off'")
     try:
-        with RunStore(path, read_only=True) as runs:
-            if not runs.path.exists():
-                return _failed(target, f"{missing}, and no run store at {str(runs.path)!r} to look for a run in")
+        with existing_store(store) as runs:
             run = runs.get(target, with_tape=False)
-    except StoreError as error:
-        return _failed(target, f"{missing}, and in the run store: {error}")
+    except (ConfigError, StoreError) as error:
+        missing = f"{target!r}: there is no file or folder of this name, and of the run store: {error}"
+        return LoadedRecord(source=target, error=TrajectoryError(missing))
     # The store's own columns are what the user sees; an outcome that was set later stands there.
     changes = {"outcome": run.outcome, "outcome_reason": run.outcome_reason}
     return LoadedRecord(source=run.run_id, trajectory=run.trajectory.model_copy(update=changes))
-
-
-def _failed(target: str, why: str) -> LoadedRecord:
-    from tracer_hooks.datasets import LoadedRecord
-
-    return LoadedRecord(source=target, error=TrajectoryError(why))
 
 
 def needed_store(store: Path | None) -> Path:

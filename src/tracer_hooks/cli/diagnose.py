@@ -206,35 +206,11 @@ class Diagnosed:
 
 
 _ORDER = (
-    "run_id",
-    "outcome",
-    "outcome_reason",
-    "outcome_source",
-    "agent",
-    "step",
-    "certainty",
-    "error_mode",
-    "confidence",
-    "agent_confidence",
-    "candidates",
-    "faults",
-    "evidence",
-    "provenance",
-    "abstained",
-    "abstention_reason",
-    "lacks",
-    "attributor",
-    "elapsed_s",
-    "headline",
-    "findings",
-    "advice",
-    "expected",
-    "got",
-    "final_answer",
-    "team",
-    "trace_id",
+    "run_id", "outcome", "outcome_reason", "outcome_source", "agent", "step", "certainty", "error_mode", "confidence",
+    "agent_confidence", "candidates", "faults", "evidence", "provenance", "abstained", "abstention_reason", "lacks",
+    "attributor", "elapsed_s", "headline", "findings", "advice", "expected", "got", "final_answer", "team", "trace_id",
     "span_id",
-)
+)  # fmt: skip
 _FINDING = ("kind", "detail", "step", "agent", "quote", "text", "values")
 _LINK = ("value", "step", "origin", "source")
 
@@ -279,7 +255,7 @@ def _in_process(
 
     asked = ((trajectory, expected) for trajectory in trajectories)
     for answer in diagnose_each(asked, attributor=attributor_of(attributor, passing)):
-        yield _failure(answer) if isinstance(answer, Exception) else answer
+        yield f"{type(answer).__name__}: {answer}" if isinstance(answer, Exception) else answer
 
 
 @cache
@@ -307,16 +283,7 @@ def attribute_one(
     attributor: str, trajectory: Trajectory, passing: Path | None = None, expected: str | None = None
 ) -> Attribution | str:
     """The diagnosis of one trajectory, or the reason why there is none."""
-    from tracer_hooks.diagnosis import diagnose_trajectory
-
-    try:
-        return diagnose_trajectory(trajectory, attributor=attributor_of(attributor, passing), reference=expected)
-    except Exception as error:  # one odd trajectory must not stop the others
-        return _failure(error)
-
-
-def _failure(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"
+    return next(_in_process(attributor, passing, expected, [trajectory]))
 
 
 def _write_report(report: Path, results: Sequence[Diagnosed]) -> None:

@@ -22,6 +22,7 @@ from tracer_hooks.cli._options import (
     Json,
     Kind,
     Outcome,
+    OutcomeName,
     Reason,
     RunId,
     Since,
@@ -102,7 +103,7 @@ def runs(context: typer.Context) -> None:
 def list_runs(
     limit: Annotated[int, typer.Option(help="How many at most.", min=1)] = 20,
     team: Annotated[str | None, typer.Option(help="Only this team.")] = None,
-    outcome: Annotated[str | None, typer.Option(help="Only succeeded, failed or unknown ones.")] = None,
+    outcome: Annotated[OutcomeName | None, typer.Option(case_sensitive=False, help="Only runs that ended so.")] = None,
     since: Since = None,
     agent: Annotated[str | None, typer.Option(help="Only runs whose diagnosis names this agent.")] = None,
     kind: Kind = None,
@@ -114,10 +115,7 @@ def list_runs(
     from tracer_hooks.schema import RunOutcome
 
     with store_to_read(store) as kept:
-        try:
-            wanted = None if outcome is None else RunOutcome(outcome.lower())
-        except ValueError as error:
-            raise ConfigError(f"--outcome is {outcome!r}, expected 'succeeded', 'failed' or 'unknown'") from error
+        wanted = None if outcome is None else RunOutcome(outcome)
         asked = _Asked(agent=agent, kind=finding_kind(kind), certainty=certainty)
         began, most = since_of(since), limit if asked == _Asked() else max(limit, _SEARCHED)
         is_there = kept.path.exists()
