@@ -137,11 +137,11 @@ class ProgressDisplay:
         )  # fmt: skip
         self._phases: dict[str, TaskID] = {}
 
-    def update(self, phase: str, words: str, done: int, total: int | None) -> None:
+    def update(self, phase: str, words: str, done: int, total: int | None, **fields: Any) -> None:
         """Say how far a phase is; its first news makes its bar."""
         if phase not in self._phases:
-            self._phases[phase] = self._bars.add_task(words)
-        self._bars.update(self._phases[phase], description=words, completed=done, total=total)
+            self._phases[phase] = self._bars.add_task(words, **fields)
+        self._bars.update(self._phases[phase], description=words, completed=done, total=total, **fields)
 
     def say(self, line: str | Text) -> None:
         """Print a line that stays."""

@@ -41,18 +41,10 @@ _QUIET = {
     "CREWAI_DISABLE_VERSION_CHECK": "true",
     "AUTOGEN_DISABLE_RUNTIME_TRACING": "true",
 }
-_TOOL = {
-    "type": "function",
-    "function": {
-        "name": "ticket_price",
-        "description": "Look up what one train ticket costs.",
-        "parameters": {
-            "type": "object",
-            "properties": {"origin": {"type": "string"}, "destination": {"type": "string"}},
-            "required": ["origin", "destination"],
-        },
-    },
-}
+_ROUTE = {name: {"type": "string"} for name in ("origin", "destination")}
+_PARAMETERS = {"type": "object", "properties": _ROUTE, "required": list(_ROUTE)}
+_ABOUT = "Look up what one train ticket costs."
+_TOOL = {"type": "function", "function": {"name": "ticket_price", "description": _ABOUT, "parameters": _PARAMETERS}}
 
 
 def demo_command(

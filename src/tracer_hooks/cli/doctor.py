@@ -14,7 +14,7 @@ from tracer_hooks._version import __version__
 from tracer_hooks.cli._options import Json
 from tracer_hooks.cli.console import out, print_json
 from tracer_hooks.config import store_path
-from tracer_hooks.errors import ADAPTERS, TracerHooksError, install_line
+from tracer_hooks.errors import ADAPTERS, AdapterError, TracerHooksError, install_line
 
 _LOCK_S = 0.5
 """A run of another process holds the lock for milliseconds."""
@@ -61,15 +61,12 @@ def _adapters() -> list[DoctorFinding]:
     found = {item.name: item for item in find_adapters()}
     for name in dict.fromkeys([*found, *ADAPTERS]):
         item = found.get(name)
-        install = install_line(name)
-        if item is None or item.adapter is None:
-            detail = item.problem if item is not None and item.problem else "not installed"
-            findings.append(DoctorFinding("adapter", name, False, detail, install))
-            continue
         try:
+            if item is None or item.adapter is None:
+                raise AdapterError((item and item.problem) or "not installed")
             version = item.adapter.framework_version()
         except Exception as error:  # a third party's adapter may fail in any way; that is what is to be said
-            findings.append(DoctorFinding("adapter", name, False, _words(error), install))
+            findings.append(DoctorFinding("adapter", name, False, _words(error), install_line(name)))
         else:
             findings.append(DoctorFinding("adapter", name, True, f"{item.adapter.name} {version}"))
     return findings

@@ -65,7 +65,7 @@ _COLUMNS = {
 """The table's columns with the least width at which each is of use; the last ones are left out where it is narrow."""
 _GAP = 2
 _OUTCOME, _NEEDED = list(_COLUMNS).index("outcome"), list(_COLUMNS).index("found")
-_MOST_NAME = 26
+_MOST_TASK = 60
 _STYLES = {"succeeded": "green", "failed": "red", "unknown": "yellow"}
 _MOST_SHOWN = 10
 
@@ -250,23 +250,24 @@ def _table(listed: Sequence[tuple[RunSummary, Attribution | None]]) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    rows = [
+    cells = [
         (
             summary.run_id[:12],
             f"{summary.started_at.astimezone():%m-%d %H:%M}",
             summary.framework,
-            _short(summary.team),
+            summary.team,
             str(summary.attempt),
             str(summary.outcome),
             _blamed(summary, found),
             _heading_kind(found),
-            " ".join(summary.task.split())[:60],
+            summary.task[:_MOST_TASK],
         )
         for summary, found in listed
     ]
+    rows = [[" ".join(cell.split()) for cell in row] for row in cells]
     table = Table(box=None, pad_edge=False)
-    for title, cells in zip(_COLUMNS, widths := _fitted(rows, out_wide().width), strict=False):
-        table.add_column(title, overflow="ellipsis", no_wrap=True, width=cells)
+    for title, width in zip(_COLUMNS, widths := _fitted(rows, out_wide().width), strict=False):
+        table.add_column(title, overflow="ellipsis", no_wrap=True, width=width)
     for row in rows:
         shown = row[: len(widths)]
         table.add_row(*(Text(cell, style=_STYLES[cell] if at == _OUTCOME else "") for at, cell in enumerate(shown)))
@@ -295,7 +296,7 @@ def _blamed(summary: RunSummary, found: Attribution | None) -> str:
     if summary.agent is None:
         return "nobody" if summary.abstained else "-"
     is_weak = found is not None and found.certainty == "weak"
-    return f"{'? ' if is_weak else ''}{_short(summary.agent)}@{summary.step}"
+    return f"{'? ' if is_weak else ''}{summary.agent}@{summary.step}"
 
 
 def _heading_kind(found: Attribution | None) -> str:
@@ -304,12 +305,6 @@ def _heading_kind(found: Attribution | None) -> str:
         return "-"
     blamed = next((each for each in found.findings if each.step == found.step and each.leads_to_answer), None)
     return (found.heading_finding or blamed or found.findings[0]).kind.value
-
-
-def _short(name: str) -> str:
-    """A name that leaves room for the run's id: one that is cut shows no run."""
-    words = " ".join(name.split())
-    return words if len(words) <= _MOST_NAME else f"{words[: _MOST_NAME - 1]}…"
 
 
 def _report(attempts: Sequence[StoredRun]) -> ReportRun:

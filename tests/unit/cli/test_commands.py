@@ -12,6 +12,7 @@ import pytest
 import typer
 
 from tracer_hooks.cli import app as cli
+from tracer_hooks.cli._options import load_object
 from tracer_hooks.errors import install_line
 
 BROUGHT = [name for name, command in cli.COMMANDS.items() if command.extra is not None]
@@ -127,3 +128,14 @@ def test_a_command_that_nobody_knows_is_a_usage_error(
 ) -> None:
     assert call(monkeypatch, "injekt") == 2
     assert "No such command 'injekt'" in capsys.readouterr().err
+
+
+def test_a_file_that_raises_leaves_a_module_of_its_name_as_it_was(tmp_path: Path) -> None:
+    before = sys.modules["json"]
+    (tmp_path / "json.py").write_text("1 / 0")
+    (tmp_path / "own_team.py").write_text("1 / 0")
+    for name in ("json", "own_team"):
+        with pytest.raises(Exception, match="division by zero"):
+            load_object(f"{tmp_path / name}.py:build", option="--team")
+    assert sys.modules["json"] is before
+    assert "own_team" not in sys.modules
