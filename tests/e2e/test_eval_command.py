@@ -66,6 +66,11 @@ def test_the_table_and_the_page(command: Command, whowhen: Path) -> None:
     assert set(several["attributors"]) == {"structural", "auto"}
     assert [one["name"] for one in several["groups"][0]["steps"]["rows"]][:2] == ["structural", "auto"]
     nothing = command(*whole, "--data", "nowhere")
+    assert (nothing.code, nothing.err) == (
+        2,
+        "tracer-hooks: --data is 'nowhere', and there is no such file or folder\n",
+    )
+    nothing = command(*whole, "--data", "out")
     assert nothing.code == 1
     assert "holds no run that can be evaluated" in nothing.err
 

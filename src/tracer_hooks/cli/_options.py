@@ -198,6 +198,14 @@ def _stored(target: str, store: Path | None) -> LoadedRecord:
     return LoadedRecord(source=run.run_id, trajectory=run.trajectory.model_copy(update=changes))
 
 
+def existing_paths(option: str, *paths: Path) -> tuple[Path, ...]:
+    """The paths that an option names, all of which have to be there."""
+    for path in paths:
+        if not path.exists():
+            raise ConfigError(f"{option} is {str(path)!r}, and there is no such file or folder")
+    return paths
+
+
 def needed_store(store: Path | None) -> Path:
     """The file that ``--store`` names, or the usual one."""
     path = store_path(store)

@@ -65,7 +65,7 @@ def demo_command(
     is_scripted = not (base_url or model or os.environ.get("OPENAI_API_KEY"))
     endpoint = None if is_scripted else Endpoint.from_env(base_url=base_url, model=model)
     console = out_console()
-    model_line = "a script stands in, and is no sign of what real ones do (--base-url, --model)"
+    model_line = "a script, and no sign of what real ones do (--base-url URL --model NAME)"
     if endpoint is not None:
         model_line = f"{endpoint.model} at {endpoint.base_url}"
     console.print(Text("tracer-hooks demo: researcher, calculator and writer, in each framework", style="bold"))
@@ -84,7 +84,8 @@ def judge(result: tracer_hooks.RunResult, task: str) -> tracer_hooks.Verdict:
     """The demo's check: the right total stands in the answer. It does not say what is wrong."""
     from tracer_hooks.testing.ticket_office import ANSWER, REASON
 
-    return tracer_hooks.Verdict(passed=ANSWER in result.text, reason=REASON)
+    passed = ANSWER in result.text
+    return tracer_hooks.Verdict(passed=passed, reason=None if passed else REASON)
 
 
 def _builders(wanted: Sequence[str]) -> dict[str, Callable[[], Build]]:
@@ -166,8 +167,9 @@ def _course(run: tracer_hooks.TeamRun) -> Iterator[Text]:
         yield Text(f"{run.outcome}, and nothing to diagnose: {run.outcome_reason or 'the answer is right'}")
         return
     heading = next((each for each in found.findings if each.step == found.step), None)
-    if heading is None or found.agent is None:
-        yield Text(found.headline)
+    if heading is None or found.certainty not in ("clear", "likely"):
+        places = ", ".join(f"step {each.step} ({each.agent})" for each in found.places)
+        yield Text(found.headline + (f" Places to start: {places}." if places else ""))
     else:
         place = f"{found.agent}, step {found.step}  "
         yield Text.assemble((place, "cyan"), f"{heading.kind.value.replace('_', ' ')}: {heading.text}")

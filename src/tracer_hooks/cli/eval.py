@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tracer_hooks.cli._options import Json
+from tracer_hooks.cli._options import Json, existing_paths
 from tracer_hooks.cli.console import FAILED, ProgressDisplay, err, out, print_json, writing_page
 
 if TYPE_CHECKING:  # at run time with the work: help and usage errors need no records
@@ -52,6 +52,7 @@ def eval_command(
     options = EvaluationOptions(
         with_reference=with_reference, detection=detection, cross_validate=cross_validate, seed=seed
     )
+    existing_paths("--data", data)
     report = _measure(dataset, data, attributor, limit, options)
     if html is not None:
         with writing_page(html, option="--html"):
