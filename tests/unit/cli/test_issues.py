@@ -196,6 +196,17 @@ def test_runs_list_fits_80_columns(command: Command, monkeypatch: pytest.MonkeyP
     assert "? clerk@1" in lines[1]
 
 
+def test_a_step_that_went_on_beside_another_is_shown_so(command: Command) -> None:
+    end = BEGAN + timedelta(seconds=2)
+    steps = (
+        Step(index=0, agent="left", content="x", started_at=BEGAN, ended_at=end),
+        Step(index=1, agent="right", content="x", started_at=BEGAN, ended_at=end),
+    )
+    run = Trajectory(run_id="two", steps=steps, outcome=RunOutcome.FAILED)
+    command.store.save(StoredRun.of(run, session_id="two"))
+    assert "1 right [message, beside step 0] x" in command("runs", "show", "two")[0]
+
+
 # --- diagnose --------------------------------------------------------------------------------------------------------
 def test_a_diagnosis_made_later_is_kept_with_the_run(command: Command) -> None:
     command.put("a" * 32)
