@@ -28,7 +28,6 @@ from tracer_hooks_models.agent_head import (
     FaultModel,
     LinearAgentHead,
     LinearScores,
-    column_of,
     roster_of,
     rows_of,
     seat_of,
@@ -226,7 +225,7 @@ def any_team_study(examples: Sequence[AgentExample], options: AgentFitOptions) -
     """The examples by kind of team, each agent compared with the others of its run."""
     kinds = sorted({one.kind for one in examples})
     columns = tuple(
-        column_of(kind, name)
+        f"{kind}: {name}"
         for kind in options.summaries
         for name in examples[0].rows.features
         if group_of(name) not in options.habits
@@ -240,9 +239,9 @@ def known_team_columns(examples: Sequence[AgentExample], options: AgentFitOption
     words = [word for word, _ in sorted(said.items(), key=lambda pair: (-pair[1], pair[0]))[: options.words]]
     seats = sorted({seat_of(one.kind, name) for one in examples for name in one.rows.names})
     return (
-        *(column_of(kind, name) for kind in options.known_summaries for name in examples[0].rows.features),
-        *(column_of(WORD, word) for word in words),
-        *(column_of(SEAT, seat) for seat in seats),
+        *(f"{kind}: {name}" for kind in options.known_summaries for name in examples[0].rows.features),
+        *(f"{WORD}: {word}" for word in words),
+        *(f"{SEAT}: {seat}" for seat in seats),
     )
 
 

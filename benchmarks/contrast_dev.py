@@ -18,7 +18,7 @@ import random
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -27,7 +27,7 @@ import numpy as np
 from _contrast_tau2 import Planted, Task, plant, plant_recurring, read_tasks
 
 from tracer_hooks.datasets import load
-from tracer_hooks.diagnosis.contrast import ContrastAttributor, ContrastOptions, DivergenceKind, Divergences, Formula
+from tracer_hooks.diagnosis.contrast import ContrastAttributor, ContrastOptions, DivergenceKind, Divergences
 from tracer_hooks.diagnosis.contrast._divergence import agent_scores
 from tracer_hooks.schema import LabeledTrajectory, RunOutcome, Trajectory
 
@@ -231,11 +231,9 @@ def recurring(tasks: Sequence[Task]) -> dict[str, dict[str, Figure]]:
         found = compared(ContrastAttributor(runs=case.others), case.trajectory)
         alone = Divergences(found.comparison)
         answers["without the spectrum"].append(Answer(case, _ranked(alone, alone.strengths)))
-        for formula in Formula if found.spectrum is not None else ():
-            spectrum = replace(found.spectrum, formula=formula)
-            both = Divergences(found.comparison, spectrum)
-            answers[f"with {formula.value}"].append(Answer(case, _ranked(both, both.strengths)))
-            answers[f"{formula.value} alone"].append(Answer(case, _ranked(both, spectrum.by_step.tolist())))
+        if found.spectrum is not None:
+            answers["with the spectrum"].append(Answer(case, _ranked(found, found.strengths)))
+            answers["the spectrum alone"].append(Answer(case, _ranked(found, found.spectrum.by_step.tolist())))
     return {name: rank_figures(found) for name, found in answers.items()}
 
 

@@ -27,7 +27,7 @@ from tracer_hooks.diagnosis.ranking import _attributor as structural_attributor
 from tracer_hooks.diagnosis.ranking import _fit as structural_fit
 from tracer_hooks.diagnosis.ranking._view import View
 from tracer_hooks.evaluation import grouped_folds, without_reference
-from tracer_hooks.evaluation._cases import question_of
+from tracer_hooks.extension import question_of
 from tracer_hooks.schema import LabeledTrajectory
 
 SUBSETS = ("Algorithm-Generated", "Hand-Crafted")

@@ -37,6 +37,9 @@ _LAB_DATASETS = (
     "audit", "audit_markdown", "audit_tables", "export", "stats", "stats_markdown", "stats_tables",
     "write_card",
 )  # fmt: skip
+_LAB_MEASURES = (
+    "FITTED", "SHIPPED", "AdaptationReport", "RivalReport", "adaptation", "compare_attributors", "training_labels",
+)  # fmt: skip
 _CONTRACT = ("PROMPTS", "SCRIPTS", "TASK", "AdapterContract", "ContractTeams", "NotOfferedError", "Scenario", "lookup")
 _LAB_JOBS = ("CalibrateOptions", "Calibration", "JudgeTraining", "TrainedJudge", "build_dataset", "calibrate", "inject")
 
@@ -67,8 +70,9 @@ NAMES = {
         "Teller": "tracer_hooks.replay:RepairInjector",
     },
     "tracer_hooks.evaluation": {
+        **dict.fromkeys(_LAB_MEASURES, "tracer_hooks_lab"),
         "Calibration": "tracer_hooks.evaluation:CalibrationFigures",
-        "rivals": "tracer_hooks.evaluation:compare_attributors",
+        "rivals": "tracer_hooks_lab:compare_attributors",
     },
     "tracer_hooks.telemetry": {
         "ContentGate": "tracer_hooks.telemetry:ContentPolicy",

@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from tracer_hooks.diagnosis.judge._attributor import JUDGE as JUDGE
     from tracer_hooks.diagnosis.judge._attributor import header_chars as header_chars
     from tracer_hooks.diagnosis.judge._attributor import options_as_json as options_as_json
-    from tracer_hooks.diagnosis.judge._calls import CallLog as CallLog
     from tracer_hooks.diagnosis.judge._calls import JudgeResources as JudgeResources
     from tracer_hooks.diagnosis.judge._calls import JudgeSession as JudgeSession
     from tracer_hooks.diagnosis.judge._calls import Meter as Meter
@@ -68,8 +67,20 @@ if TYPE_CHECKING:
     from tracer_hooks.diagnosis.ranking._answers import has_content as has_content
     from tracer_hooks.diagnosis.ranking._answers import refusal_of as refusal_of
     from tracer_hooks.diagnosis.ranking._attributor import AgentHead as AgentHead
+    from tracer_hooks.diagnosis.ranking._fit import question_of as question_of
     from tracer_hooks.diagnosis.ranking._table import FeatureTable as FeatureTable
     from tracer_hooks.diagnosis.ranking._table import features_of as features_of
+    from tracer_hooks.evaluation._side_by_side import AGENT as AGENT
+    from tracer_hooks.evaluation._side_by_side import INJECTED as INJECTED
+    from tracer_hooks.evaluation._side_by_side import POSITION as POSITION
+    from tracer_hooks.evaluation._side_by_side import Answers as Answers
+    from tracer_hooks.evaluation._side_by_side import CaseAnswer as CaseAnswer
+    from tracer_hooks.evaluation._side_by_side import agent_prior as agent_prior
+    from tracer_hooks.evaluation._side_by_side import answers_by as answers_by
+    from tracer_hooks.evaluation._side_by_side import group_of as group_of
+    from tracer_hooks.evaluation._side_by_side import hits_of as hits_of
+    from tracer_hooks.evaluation._side_by_side import method_rows as method_rows
+    from tracer_hooks.evaluation._side_by_side import position_prior as position_prior
     from tracer_hooks.rerun._targets import check_for as check_for
     from tracer_hooks.rerun._targets import is_judged as is_judged
     from tracer_hooks.runtime import Check as Check

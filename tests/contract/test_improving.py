@@ -81,7 +81,7 @@ def improve(target: Any, home: Path) -> tracer_hooks.Improvement:
         folder=home / "job",
         store=home / "runs.sqlite",
         options=tracer_hooks.ImproveOptions(
-            metric_calls=20, minibatch=3, workers=2, agents=("writer",), rule=AcceptanceRule(most_pairs=16)
+            metric_calls=36, minibatch=3, workers=2, agents=("writer",), rule=AcceptanceRule(most_pairs=16)
         ),
     )
 

@@ -58,12 +58,15 @@ def chat(messages):
     return "ADD: Do not forget the <b>carry</b>."
 
 
+NO_TEAM = {"a": 1}
+
+
+def unsure_check(result, task):
+    return "maybe"
+
+
 def unsure(messages):
     return "ADD: Be kind."
-
-
-def gone(messages):
-    raise ConnectionError("no route")
 """
 
 
@@ -160,13 +163,6 @@ def test_nothing_found_says_what_was_refused_and_why(team: Command) -> None:
     assert "The team's prompts stay as they are." in done.out
 
 
-def test_a_model_that_is_gone_is_a_failure(team: Command) -> None:
-    done = team(*given(chat="gone"))
-    assert done.code == 1
-    assert "The model that writes instructions failed 3 times: ConnectionError: no route." in done.out
-    assert "solver: writing it failed (ConnectionError: no route) (3 times)" in done.out
-
-
 def ends(done: Done, code: int, said: str) -> None:
     assert (done.code, done.out) == (code, ""), done.err
     assert said in done.err
@@ -175,7 +171,15 @@ def ends(done: Done, code: int, said: str) -> None:
 def test_bad_input(team: Command) -> None:
     ends(team(*given()[:-4]), 2, "expected --base-url URL and --model NAME, or a function")
     ends(team(*given(team="nobody")), 2, "has no 'nobody'")
-    ends(team(*given("--metric-calls", "9")), 2, "metric_calls is 9, expected at least 25 for 10 tasks that propose")
+    ends(
+        team("improve", "my_team:NO_TEAM", "--tasks", "tasks.jsonl"),
+        2,
+        "'my_team:NO_TEAM' is {'a': 1}, expected a factory",
+    )
+    undecided = team(*given("--check", "my_team:unsure_check", "--out", "unsure"))
+    ends(undecided, 2, "cannot be judged: unsure_check returned 'maybe'")
+    assert "Run: tracer-hooks improve my_team:build_team --tasks tasks.jsonl" in undecided.err
+    ends(team(*given("--metric-calls", "9")), 2, "metric_calls is 9, expected at least 42: 10 runs to learn from")
     ends(team(*given("--max-cost", "3")), 2, "expected input_price and output_price")
     ends(team(*given("--agent", "boss")), 2, "the instructions of 'boss' are not known, expected one of: 'planner'")
     ends(team(*given(), TRACER_HOOKS_STORE="off"), 2, "switched off by TRACER_HOOKS_STORE='off'")
@@ -184,6 +188,12 @@ def test_bad_input(team: Command) -> None:
     ends(team(*without_check), 2, "check")
     (team.folder / "tasks.jsonl").write_text('{"task": "What is 17 plus 14?"}\n')
     ends(team(*given("--out", "few")), 2, "1 different tasks are too few")
+
+
+def test_help_fits_one_screen_and_nothing_is_lost(team: Command) -> None:
+    assert len(team("improve", "--help", COLUMNS="80").out.splitlines()) <= 30
+    whole = team("improve", "--advanced", "--help", COLUMNS="80").out
+    assert all(name in whole for name in ("--metric-calls", "--pairs", "--selector", "--max-cost", "--input-price"))
 
 
 def heeds_ctrl_c() -> None:

@@ -91,14 +91,14 @@ def test_show(in_process: InProcess, versions: PromptStore) -> None:
         "accepted, in use",
         "why: 9 of 10 against 3 of 5",
         "trial, new vs old: 9/10 (90%) vs 3/5 (60%)",
-        '  failures: ["r1", "r2"]',
-        "  e_gain: 33.1",
+        'failures: ["r1", "r2"]',
         "(all of it with --json)",
         "put on trial\n",
         "+Say EUR.\n",
         f"the whole text\n{FIRST}\n",
     ):
         assert said in done.out
+    assert "e_gain" not in done.out
     data = in_process("prompts", "show", "1", "--json").json
     version = versions.get(TEAM, 1)
     assert (data["texts"], data["own"], data["evidence"]) == (version.texts, version.own, version.evidence)

@@ -99,7 +99,7 @@ def team_of(  # noqa: C901 - each branch is a place that a secret can be in
         if way.raises == "on_failure":
             raise RuntimeError(plant("exception of a callback"))
 
-    options = JudgeOptions(model="nosy", cache_dir=folder / "replies", call_log=folder / "calls.jsonl")
+    options = JudgeOptions(model="nosy", cache_dir=folder / "replies")
     return tracer_hooks.hook(
         check=check if way.raises != "expected" else None,
         expected=expected,

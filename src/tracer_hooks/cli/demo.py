@@ -84,8 +84,9 @@ def judge(result: tracer_hooks.RunResult, task: str) -> tracer_hooks.Verdict:
     """The demo's check: the right total stands in the answer. It does not say what is wrong."""
     from tracer_hooks.testing.ticket_office import ANSWER, REASON
 
-    passed = ANSWER in result.text
-    return tracer_hooks.Verdict(passed=passed, reason=None if passed else REASON)
+    if ANSWER in result.text:
+        return tracer_hooks.Verdict(passed=True)
+    return tracer_hooks.Verdict(passed=False, reason=REASON, feedback=REASON)
 
 
 def _builders(wanted: Sequence[str]) -> dict[str, Callable[[], Build]]:
@@ -142,7 +143,6 @@ def _run(build: Build, endpoint: Endpoint | None, slip: str) -> tracer_hooks.Tea
             capture="full",
             store="off",
         )
-    # Kept afterwards, without what the search learned: what a script heeds must not count for a team of the same name.
     Archive(store_path(None)).save(run)
     return run
 

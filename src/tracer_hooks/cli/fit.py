@@ -45,7 +45,7 @@ def fit_command(
     chosen = get_attributor(attributor)
     if not isinstance(chosen, Fittable):
         raise ConfigError(
-            f"the attributor {attributor!r} cannot be fitted, expected 'structural', 'encoder', 'prefill' or 'ensemble'"
+            f"the attributor {attributor!r} cannot be fitted, expected 'structural', 'encoder' or 'prefill'"
         )
     records = [record for path in dict.fromkeys(paths) for record in load(path)]
     failed = [record for record in records if record.error is not None]

@@ -7,9 +7,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import redirect_stdout
 from dataclasses import asdict
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -17,28 +16,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsed
 from rich.text import Text
 
 from tracer_hooks._text import on_screen
-from tracer_hooks.cli._options import (
-    BuildTeam,
-    Check,
-    Json,
-    MaxRuns,
-    MaxSeconds,
-    MaxTokens,
-    Report,
-    Seed,
-    Store,
-    TaskFile,
-    Workers,
-    load_function,
-    load_object,
-    model_chat,
-    needed_store,
-    work_folder,
-)
+from tracer_hooks.cli._options import load_function, load_object, model_chat, needed_store, work_folder
 from tracer_hooks.cli.console import FAILED, ProgressDisplay, err, print_json, writing_page
 from tracer_hooks.cli.console import out as out_console
 from tracer_hooks.cli.prompts import diff_text
-from tracer_hooks.errors import BudgetSpentError, ConfigError
+from tracer_hooks.errors import BudgetSpentError, CheckError, ConfigError
 
 if TYPE_CHECKING:  # at run time with the work: help and usage errors need no team
     from tracer_hooks.endpoint import Chat
@@ -50,67 +32,54 @@ _MOST_REFUSED = 6
 _WHY_CHARS = 160
 
 
-class Writer(StrEnum):
-    """Writers of new instructions."""
-
-    REWRITER = "rewriter"
-    GEPA = "gepa"
+def _rare(text: str, **more: Any) -> Any:
+    """An option that is shown with ``--advanced`` alone."""
+    return typer.Option(help=text, hidden=True, **more)
 
 
-class Chooser(StrEnum):
-    """Choosers of the agent whose instructions are rewritten next."""
-
-    BLAME = "blame"
-    ROUND_ROBIN = "round_robin"
+def _show_all(context: typer.Context, wanted: bool) -> None:
+    if wanted:
+        for parameter in context.command.params:
+            parameter.hidden = False  # type: ignore[attr-defined]  # of options; the argument has it as well
+        out_console().print(context.get_help(), soft_wrap=True)
+        raise typer.Exit
 
 
 def improve_command(
-    team: BuildTeam,
-    tasks: TaskFile,
-    check: Check = None,
+    team: Annotated[str, typer.Argument(metavar="MODULE:build_team", help="Builds your team; or path/file.py:NAME.")],
+    tasks: Annotated[Path, typer.Option(help="A JSON object a line: task, reference.", metavar="FILE")],
+    check: Annotated[str | None, typer.Option(help="Judges a run; else references do.", metavar="MODULE:check")] = None,
     base_url: Annotated[
-        str, typer.Option(envvar="OPENAI_BASE_URL", help="Address of the model that writes prompts.", metavar="URL")
+        str,
+        typer.Option(envvar="OPENAI_BASE_URL", show_envvar=False, help="Where the writing model is.", metavar="URL"),
     ] = "",
     model: Annotated[
-        str, typer.Option(envvar="OPENAI_MODEL", help="Name of the model that writes prompts.", metavar="NAME")
+        str, typer.Option(envvar="OPENAI_MODEL", show_envvar=False, help="Name of that model.", metavar="NAME")
     ] = "",
-    writer_model: Annotated[
-        str | None,
-        typer.Option(help="A function that asks that model instead: messages in, text out.", metavar="MODULE:chat"),
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Folder of the journal; default .tracer_hooks/improvement/TEAM.", metavar="DIR")
-    ] = None,
-    metric_calls: Annotated[int, typer.Option(help="Runs of the team that the search may take.", min=1)] = 200,
-    pairs: Annotated[
-        int, typer.Option(help="Pairs of runs, new prompts against old ones, that the trial may take.", min=10)
-    ] = 200,
-    agent: Annotated[
-        list[str],
-        typer.Option(help="Whose instructions may be rewritten; may be repeated. [default: all]", metavar="NAME"),
-    ] = [],  # noqa: B006
-    writer: Annotated[Writer, typer.Option(help="Who writes: our rewriter, or GEPA's own prompt.")] = Writer.REWRITER,
-    selector: Annotated[
-        Chooser, typer.Option(help="Whose instructions are next: by blame for the failures, or each in turn.")
-    ] = Chooser.BLAME,
-    attributor: Annotated[str, typer.Option(help="Who diagnoses the failures.")] = "auto",
-    from_store: Annotated[
-        bool, typer.Option("--from-store", help="Learn from the team's failed runs in the run store; the tasks accept.")
+    writer_model: Annotated[str | None, typer.Option(help="A function in its place.", metavar="MODULE:chat")] = None,
+    agent: Annotated[list[str], typer.Option(help="Rewrite only this one; repeatable.", metavar="NAME")] = [],  # noqa: B006
+    from_store: Annotated[bool, typer.Option("--from-store", help="Learn from stored failed runs.")] = False,
+    max_runs: Annotated[int | None, typer.Option(help="Stop after so many runs.", min=1, metavar="N")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Two runs, and what it will take.")] = False,
+    out: Annotated[Path | None, typer.Option(help="Folder of the job, to go on in.", metavar="DIR")] = None,
+    report: Annotated[Path | None, typer.Option(help="Also write an HTML report.", metavar="FILE.html")] = None,
+    store: Annotated[Path | None, typer.Option(help="The run store.", metavar="FILE")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    metric_calls: Annotated[int, _rare("Runs of the team that the search may take.", min=1)] = 200,
+    pairs: Annotated[int, _rare("Pairs of runs, new prompts against old, that the trial may take.", min=10)] = 200,
+    writer: Annotated[str, _rare("Who writes: rewriter, or gepa with a prompt of its own.")] = "rewriter",
+    selector: Annotated[str, _rare("Whose instructions are next: by blame, or round_robin.")] = "blame",
+    attributor: Annotated[str, _rare("Who diagnoses the failures.")] = "auto",
+    workers: Annotated[int, _rare("Runs that go on at the same time.", min=1)] = 4,
+    max_tokens: Annotated[int | None, _rare("Stop after so many tokens.", min=1)] = None,
+    max_seconds: Annotated[float | None, _rare("Stop after so many seconds.", min=0)] = None,
+    max_cost: Annotated[float | None, _rare("Stop after so much money; needs the prices.", min=0)] = None,
+    input_price: Annotated[float, _rare("Price of a million tokens read.", min=0)] = 0.0,
+    output_price: Annotated[float, _rare("Price of a million tokens written.", min=0)] = 0.0,
+    seed: Annotated[int, _rare("Of every random choice.")] = 0,
+    advanced: Annotated[
+        bool, typer.Option("--advanced", help="Show all options.", is_eager=True, callback=_show_all)
     ] = False,
-    workers: Workers = 4,
-    max_runs: MaxRuns = None,
-    max_tokens: MaxTokens = None,
-    max_seconds: MaxSeconds = None,
-    max_cost: Annotated[float | None, typer.Option(help="Stop after so much money; needs the prices.", min=0)] = None,
-    input_price: Annotated[float, typer.Option(help="Price of a million tokens read.", min=0)] = 0.0,
-    output_price: Annotated[float, typer.Option(help="Price of a million tokens written.", min=0)] = 0.0,
-    seed: Seed = 0,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what it will take, after two runs of the team.")
-    ] = False,
-    report: Report = None,
-    store: Store = None,
-    as_json: Json = False,
 ) -> None:
     """Better prompts for your team: learnt from failures, accepted on other tasks, kept as a version."""
     from tracer_hooks.budget import CostCap
@@ -118,29 +87,29 @@ def improve_command(
     from tracer_hooks.tasks import load_tasks
 
     needed_store(store)
-    cap = CostCap(
-        max_runs=max_runs,
-        max_tokens=max_tokens,
-        max_seconds=max_seconds,
-        max_cost=max_cost,
-        input_price=input_price,
-        output_price=output_price,
-    )
+    built = load_team(team)
     options = ImproveOptions(
         metric_calls=metric_calls,
         rule=AcceptanceRule(most_pairs=pairs),
         agents=tuple(agent),
-        writer=writer.value,
-        selector=selector.value,
+        writer=writer,  # type: ignore[arg-type]  # looked at there
+        selector=selector,  # type: ignore[arg-type]
         attributor=attributor,
         workers=workers,
-        cap=cap,
+        cap=CostCap(
+            max_runs=max_runs,
+            max_tokens=max_tokens,
+            max_seconds=max_seconds,
+            max_cost=max_cost,
+            input_price=input_price,
+            output_price=output_price,
+        ),
         seed=seed,
     )
     folder = out or work_folder("improvement", team)
     with redirect_stdout(sys.stderr), ImproveBars(err()) as bars:  # what the team prints is no result of ours
         improver = Improver(
-            load_object(team, option="MODULE:build_team"),
+            built,
             load_tasks(tasks),
             chat=writing_chat(base_url, model, writer_model),
             check=load_function(check, option="--check"),
@@ -151,23 +120,33 @@ def improve_command(
             on_progress=bars.show,
         )
         try:
-            estimate = improver.estimate()
-        except BudgetSpentError:
-            estimate = improver.estimate(probes=0)
-        bars.say(estimate_words(estimate))
-        if not dry_run:
             try:
-                result = improver.run()
-            except KeyboardInterrupt:
-                bars.say("Interrupted. What was run is kept: give the same command again, and it goes on.")
-                raise
-    if dry_run:
-        if as_json:
-            print_json({**asdict(estimate), "tokens": estimate.tokens})
-        return
-    _show(result, tuple(_next_steps(result, options, folder, store)), folder, report, as_json=as_json)
-    if result.outcome == "stopped":
-        raise typer.Exit(FAILED)
+                estimate = improver.estimate()
+            except BudgetSpentError:
+                estimate = improver.estimate(probes=0)
+            bars.say(estimate_words(estimate))
+            result = None if dry_run else improver.run()
+        except KeyboardInterrupt:
+            bars.say("Interrupted. What was run is kept: give the same command again, and it goes on.")
+            raise
+        except CheckError as error:
+            raise ConfigError(f"{error}. Run: {command_again()}") from error
+    if result is not None:
+        _show(result, tuple(_next_steps(result, options, folder, store)), folder, report, as_json=as_json)
+        if result.outcome == "stopped":
+            raise typer.Exit(FAILED)
+    elif as_json:
+        print_json({**asdict(estimate), "tokens": estimate.tokens})
+
+
+def load_team(named: str) -> Any:
+    """The factory, team or function of a task that ``MODULE:build_team`` names."""
+    from tracer_hooks.runtime import is_built_team
+
+    built = load_object(named, option="MODULE:build_team")
+    if not callable(built) and not is_built_team(built):
+        raise ConfigError(f"{named!r} is {repr(built)[:80]}, expected a factory, a team, or a function of a task")
+    return built
 
 
 def writing_chat(base_url: str, model: str, function: str | None) -> Chat:
@@ -206,10 +185,8 @@ def _next_steps(result: Improvement, options: ImproveOptions, folder: Path, stor
         yield f"Look at them: `tracer-hooks prompts show {version}`"
         yield 'Use them: `hook(prompts="accepted")` in your code. Without it nothing changes.'
         yield f"Take them back: `tracer-hooks prompts rollback {version}`"
-    elif result.outcome == "on trial" and not result.stopped:
-        most = options.rule.most_pairs
-        if len(result.pairs) >= most:
-            yield f"Go on with more pairs: `{command_again('--pairs', str(2 * most))}`"
+    elif result.outcome == "on trial" and not result.stopped and len(result.pairs) >= options.rule.most_pairs:
+        yield f"Go on with more pairs: `{command_again('--pairs', str(2 * options.rule.most_pairs))}`"
     elif result.outcome in ("rejected", "nothing found"):
         yield (
             "The team's prompts stay as they are. Another seed, another model that writes or more tasks may find "
@@ -267,7 +244,9 @@ def estimate_words(estimate: ImproveEstimate) -> str:
     if estimate.tokens:
         parts.append(f"about {estimate.tokens:,} tokens")
     if estimate.seconds_per_run is not None:
-        needed = _minutes(estimate.seconds_per_run * estimate.runs)
+        seconds = estimate.seconds_per_run * estimate.runs
+        needed = f"{seconds:.0f} seconds" if seconds < 90 else f"{seconds / 60:,.0f} minutes"
+        needed = "less than a second" if seconds < 1 else needed
         parts.append(f"{needed} of the team's own time, one run after the other")
     if estimate.cost is not None:
         parts.append(f"a cost of about {estimate.cost:.3g}" if estimate.tokens else "a cost that is not known")
@@ -317,9 +296,3 @@ def _looked_for(found: ReportImprovement) -> Iterator[Text]:
         yield Text(on_screen(f"  {refused.agent}: {' '.join(why.split())}{times}"))
     if len(found.refused) > _MOST_REFUSED:
         yield Text(f"  and for {len(found.refused) - _MOST_REFUSED} more reasons; see --report or --json")
-
-
-def _minutes(seconds: float) -> str:
-    if seconds < 1:
-        return "less than a second"
-    return f"{seconds:.0f} seconds" if seconds < 90 else f"{seconds / 60:,.0f} minutes"

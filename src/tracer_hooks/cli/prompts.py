@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -31,15 +31,11 @@ _IMPROVE = "tracer-hooks improve MODULE:build_team --tasks FILE --check MODULE:c
 _STYLES = {"proposed": "dim", "on trial": "yellow", "accepted": "green", "rolled back": "red"}
 _LINES = {"+": "green", "-": "red", "@": "cyan"}
 _COLUMNS = ("version", "state", "agents", "trial", "live", "changed")
-_MOST_AGENTS = 24
-"""Characters of the agents' names in a table."""
+_AGENTS_CHARS = 24
 _VALUE_CHARS = 400
 _WHOLE = ("texts", "own", "provenance", "evidence")
 
-Team = Annotated[
-    str | None,
-    typer.Option("--team", help="The team's name or fingerprint, or the beginning of the latter; needed for several."),
-]
+Team = Annotated[str | None, typer.Option("--team", help="The team's name, or the beginning of its fingerprint.")]
 Version = Annotated[int, typer.Argument(metavar="VERSION", help="The version's number.", min=1)]
 
 
@@ -94,10 +90,14 @@ def show(
 ) -> None:
     """Show one version: where it comes from, what speaks for and against it, and its prompts."""
     with _open(store) as kept:
-        history = _history(kept, _team(kept, team))
+        history = _history(kept, team)
         found = kept.get(history.team, version)
     if agent is not None:
-        found = _only(found, agent)
+        if agent not in found.texts:
+            known = ", ".join(map(repr, found.texts))
+            why = f"version {version} changes no prompt of {agent!r}, only of: {known}"
+            raise StoreError(f"{why}. Run: tracer-hooks prompts show {version}")
+        found = found.model_copy(update={"texts": {agent: found.texts[agent]}, "own": {agent: found.own[agent]}})
     if as_json:
         print_json(_version_data(found, history, whole=True))
         return
@@ -117,10 +117,10 @@ def diff(
 ) -> None:
     """Say what changed from A to B; without B from A's parent to A, without both from your own to the current ones."""
     with _open(store) as kept:
-        history = _history(kept, _team(kept, team))
+        history = _history(kept, team)
         first, second = _sides(kept, history, before, after)
         known = {number: kept.get(history.team, number) for number in (first, second) if number}
-    diffs = _diffs(known.get(first), known.get(second), _side_name(first), _side_name(second))
+    diffs = _diffs(known.get(first), known.get(second))
     if as_json:
         print_json({"team": history.team, "before": first, "after": second, "diffs": diffs})
         return
@@ -178,11 +178,9 @@ def export(
             "Run: tracer-hooks prompts export --out prompts.md"
         )
     with _open(store) as kept:
-        history = _history(kept, _team(kept, team))
-    if suffix == ".json":
-        text = json.dumps(_team_data(history, whole=True), indent=2, ensure_ascii=True) + "\n"
-    else:
-        text = _markdown(history)
+        history = _history(kept, team)
+    whole = json.dumps(_team_data(history, whole=True), indent=2, ensure_ascii=True) + "\n"
+    text = whole if suffix == ".json" else _markdown(history)
     write_result(text, out, again="tracer-hooks prompts export --out FILE.md")
     if as_json and out is not None:
         print_json({"team": history.team, "written": str(out)})
@@ -193,7 +191,7 @@ def _change(
 ) -> None:
     """Change a version, and say what is used now."""
     with _open(store, read_only=False) as kept:
-        changed = change(kept, _team(kept, team))
+        changed = change(kept, _history(kept, team).team)
         history = _history(kept, changed.team)
     if as_json:
         print_json({**_version_data(changed, history), "current": history.current})
@@ -209,10 +207,14 @@ def _open(store: Path | None, *, read_only: bool = True) -> PromptStore:
     return PromptStore(needed_store(store), read_only=read_only)
 
 
-def _team(kept: PromptStore, wanted: str | None) -> str:
+def _history(kept: PromptStore, wanted: str | None) -> TeamHistory:
+    """The versions of the team that ``wanted`` names."""
     if not kept.path.exists():
         raise StoreError(f"there is no run store at {str(kept.path)!r}, so no prompts. Run: {_IMPROVE}")
-    return _find_team(kept.versions(), wanted)
+    team = _find_team(kept.versions(), wanted)
+    current = kept.current(team)
+    number = None if current is None else current.number
+    return TeamHistory(team=team, versions=kept.versions(team), events=kept.events(team), current=number)
 
 
 def _find_team(known: Sequence[PromptVersion], wanted: str | None) -> str:
@@ -220,13 +222,12 @@ def _find_team(known: Sequence[PromptVersion], wanted: str | None) -> str:
     names = {version.team: version.team_name for version in known}
     if not names:
         raise StoreError(f"the store has no prompts of any team. Run: {_IMPROVE}")
-    if wanted is None:
-        found = list(names)
-    elif wanted in names:
-        found = [wanted]
-    else:
-        found = [team for team, name in names.items() if name == wanted]
-        found = found or [team for team in names if wanted and team.startswith(wanted)]
+    ways = (
+        [team for team in names if wanted in (None, team)],
+        [team for team, name in names.items() if name == wanted],
+        [team for team in names if wanted and team.startswith(wanted)],
+    )
+    found = next(filter(None, ways), [])
     if len(found) == 1:
         return found[0]
     shown = ", ".join(map(repr, found or names))
@@ -236,47 +237,25 @@ def _find_team(known: Sequence[PromptVersion], wanted: str | None) -> str:
     raise ConfigError(f"{what}: {shown}. Give one with --team")
 
 
-def _history(kept: PromptStore, team: str) -> TeamHistory:
-    current = kept.current(team)
-    number = None if current is None else current.number
-    return TeamHistory(team=team, versions=kept.versions(team), events=kept.events(team), current=number)
-
-
-def _only(version: PromptVersion, agent: str) -> PromptVersion:
-    if agent not in version.texts:
-        known = ", ".join(map(repr, version.texts))
-        raise StoreError(
-            f"version {version.number} changes no prompt of {agent!r}, only of: {known}. "
-            f"Run: tracer-hooks prompts show {version.number}"
-        )
-    return version.model_copy(update={"texts": {agent: version.texts[agent]}, "own": {agent: version.own[agent]}})
-
-
 def _sides(kept: PromptStore, history: TeamHistory, before: int | None, after: int | None) -> tuple[int, int]:
     """The two versions to compare, 0 for the team's own prompts."""
-    if not before and after is None:
-        open_versions = [version.number for version in history.versions if version.state != "rolled back"]
-        newest = (open_versions or [version.number for version in history.versions])[-1]
-        return 0, history.current or newest
-    if after is None:
-        number = before or 0
-        return kept.get(history.team, number).parent or 0, number
-    return before or 0, after
+    if after is not None:
+        return before or 0, after
+    if before:
+        return kept.get(history.team, before).parent or 0, before
+    is_open = [version for version in history.versions if version.state != "rolled back"]
+    return 0, history.current or (is_open or history.versions)[-1].number
 
 
-def _diffs(
-    before: PromptVersion | None, after: PromptVersion | None, before_name: str, after_name: str
-) -> dict[str, str]:
+def _diffs(before: PromptVersion | None, after: PromptVersion | None) -> dict[str, str]:
     """The changes by agent; an agent that one side does not name has the team's own instructions there."""
     from tracer_hooks.store import prompt_diff
 
     sides = [side for side in (before, after) if side is not None]
-    agents = dict.fromkeys(agent for side in sides for agent in side.texts)
     own = {agent: text for side in sides for agent, text in side.own.items()}
     old, new = ({**own, **(side.own | side.texts if side else {})} for side in (before, after))
-    return {
-        agent: prompt_diff(old[agent], new[agent], before_name=before_name, after_name=after_name) for agent in agents
-    }
+    first, second = (_side_name(side.number if side else 0) for side in (before, after))
+    return {agent: prompt_diff(old[agent], new[agent], before_name=first, after_name=second) for agent in own}
 
 
 def _side_name(number: int) -> str:
@@ -306,7 +285,7 @@ def _version_data(version: PromptVersion, history: TeamHistory, *, whole: bool =
     data |= {"agents": list(version.texts), "is_current": version.number == history.current}
     if whole:
         data |= version.model_dump(mode="json", include=set(_WHOLE))
-        data["diffs"] = {agent: _own_diff(version, agent) for agent in version.texts}
+        data["diffs"] = _diffs(None, version)
         data["events"] = [event.model_dump(mode="json") for event in history.events if event.number == version.number]
     return data
 
@@ -323,7 +302,7 @@ def _version_table(history: TeamHistory) -> Table:
         cells = [
             f"{'>' if version.number == history.current else ' '} {version.number}",
             f"{version.state}{', pinned' if version.is_pinned else ''}",
-            agents if len(agents) <= _MOST_AGENTS else f"{agents[: _MOST_AGENTS - 1]}…",
+            agents if len(agents) <= _AGENTS_CHARS else f"{agents[: _AGENTS_CHARS - 1]}…",
             _compared(version.trial, rates=False),
             _compared(version.live, rates=False),
             f"{version.changed_at.astimezone():%m-%d %H:%M}",
@@ -340,32 +319,31 @@ def _version_parts(version: PromptVersion, history: TeamHistory) -> Iterator[Tex
     )
     for line in _facts(version):
         yield Text(on_screen(line))
-    for title, values in _records(version):
-        yield Text(f"\n{title}", style="bold")
-        for name, value in values.items():
-            yield Text(on_screen(f"  {name}: {_short(value)}"))
-    yield Text("\nWhat was done", style="bold")
-    for line in _events(version, history):
-        yield Text(f"  {line}")
+    for title, text, language in _blocks(version, history):
+        yield Text(f"\n{on_screen(title)}", style="bold")
+        yield diff_text(text or "the same text") if language == "diff" else Text(on_screen(text))
+
+
+def _blocks(version: PromptVersion, history: TeamHistory) -> Iterator[tuple[str, str, str]]:
+    """Titles, texts and languages of what is kept with a version."""
+    evidence = version.evidence.items()
+    figures = {name: value for name, value in evidence if not name.removeprefix("passed_").startswith("e_")}
+    for title, values in (("Where it comes from", version.provenance), ("Evidence", figures)):
+        if values:
+            yield title, "\n".join(f"{name}: {_short(value)}" for name, value in values.items()), "text"
+    done = [event for event in history.events if event.number == version.number]
+    lines = [f"{_when(event.at)} {event.what}: {' '.join(event.reason.split())}".removesuffix(": ") for event in done]
+    yield "What was done", "\n".join(lines), "text"
+    diffs = _diffs(None, version)
     for agent, text in version.texts.items():
-        yield Text(f"\n{on_screen(agent)}: against the team's own", style="bold")
-        yield diff_text(_own_diff(version, agent) or "the same text")
-        yield Text(f"\n{on_screen(agent)}: the whole text", style="bold")
-        yield Text(on_screen(text))
-
-
-def _records(version: PromptVersion) -> Iterator[tuple[str, Mapping[str, JsonValue]]]:
-    """What is kept with a version, where there is anything."""
-    kept = {"Where it comes from": version.provenance, "Evidence": version.evidence}
-    return ((title, values) for title, values in kept.items() if values)
+        yield f"{agent}: against the team's own", diffs[agent], "diff"
+        yield f"{agent}: the whole text", text, "text"
 
 
 def _standing(version: PromptVersion, history: TeamHistory) -> str:
     """A version's state, and whether it is used."""
-    words = [str(version.state)]
-    words += ["in use"] if version.number == history.current else []
-    words += ["pinned"] if version.is_pinned else []
-    return ", ".join(words)
+    marks = ["in use"] * (version.number == history.current) + ["pinned"] * version.is_pinned
+    return ", ".join([str(version.state), *marks])
 
 
 def diff_text(diff: str) -> Text:
@@ -376,49 +354,17 @@ def diff_text(diff: str) -> Text:
     return shown
 
 
-def _events(version: PromptVersion, history: TeamHistory) -> Iterator[str]:
-    """What was done with a version, each on one line."""
-    for event in history.events:
-        if event.number == version.number:
-            reason = " ".join(event.reason.split())
-            yield on_screen(f"{_when(event.at)} {event.what}" + (f": {reason}" if reason else ""))
-
-
-def _own_diff(version: PromptVersion, agent: str) -> str:
-    """Return what a version changes in an agent's own instructions."""
-    from tracer_hooks.store import prompt_diff
-
-    names = {"before_name": "the team's own", "after_name": f"version {version.number}"}
-    return prompt_diff(version.own[agent], version.texts[agent], **names)
-
-
 def _markdown(history: TeamHistory) -> str:
     """All versions of a team as a page to review, the newest first."""
     used = "the team's own prompts" if history.current is None else f"version {history.current}"
     lines = [f"# Prompts of {history.title}", "", f"In use: {used}."]
     for version in reversed(history.versions):
         lines += ["", f"## Version {version.number}: {_standing(version, history)}", ""]
-        lines += [f"- {fact}" for fact in map(on_screen, _facts(version))]
-        for title, values in _records(version):
-            lines += ["", f"### {title}", "", *_fenced(_one_a_line(values), "json")]
-        lines += ["", "### What was done", ""]
-        lines += [f"- {line}" for line in _events(version, history)]
-        for agent in version.texts:
-            lines += ["", f"### {' '.join(on_screen(agent).split())}", "", *_fenced(_own_diff(version, agent), "diff")]
-            lines += ["", "The whole text:", "", *_fenced(version.texts[agent], "text")]
+        lines += [f"- {on_screen(fact)}" for fact in _facts(version)]
+        for title, text, language in _blocks(version, history):
+            fence = "`" * max(3, 1 + max(map(len, re.findall(r"`+", text)), default=0))  # no backticks in it end it
+            lines += ["", f"### {on_screen(' '.join(title.split()))}", "", fence + language, on_screen(text), fence]
     return "\n".join(lines) + "\n"
-
-
-def _one_a_line(values: Mapping[str, JsonValue]) -> str:
-    """A JSON object with one line for each of its names: long lists would fill pages otherwise."""
-    lines = [f"  {json.dumps(name)}: {json.dumps(value, ensure_ascii=False)}" for name, value in values.items()]
-    return "{\n" + ",\n".join(lines) + "\n}"
-
-
-def _fenced(text: str, language: str) -> list[str]:
-    """``text`` as a code block that no backticks in it can end."""
-    fence = "`" * max(3, 1 + max((len(run) for run in re.findall(r"`+", text)), default=0))
-    return [fence + language, on_screen(text), fence]
 
 
 def _facts(version: PromptVersion) -> Iterator[str]:
@@ -435,13 +381,10 @@ def _facts(version: PromptVersion) -> Iterator[str]:
 def _compared(tally: PromptTally, *, rates: bool = True) -> str:
     """``18/20 (90%) vs 12/20 (60%)``: runs that passed on the new and on the old prompts; ``-`` without any."""
     sides = [(tally.new_passes, tally.new_runs), (tally.old_passes, tally.old_runs)]
-    if not any(runs for _, runs in sides):
-        return "-"
-    return " vs ".join(_passed(passes, runs, rates) for passes, runs in sides)
-
-
-def _passed(passes: int, runs: int, rates: bool) -> str:
-    return "-" if not runs else f"{passes}/{runs}" + (f" ({passes / runs:.0%})" if rates else "")
+    said = [
+        f"{passes}/{runs}" + (f" ({passes / runs:.0%})" if rates else "") if runs else "-" for passes, runs in sides
+    ]
+    return " vs ".join(said) if tally.new_runs or tally.old_runs else "-"
 
 
 def _short(value: JsonValue) -> str:

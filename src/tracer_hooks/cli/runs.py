@@ -27,6 +27,7 @@ from tracer_hooks.cli._options import (
     RunId,
     Since,
     Store,
+    Tag,
     existing_store,
     finding_kind,
     needed_store,
@@ -34,6 +35,7 @@ from tracer_hooks.cli._options import (
     since_of,
     stated_by,
     store_to_read,
+    tags_of,
 )
 from tracer_hooks.cli.console import FAILED, err, out_wide, print_json, write_result
 from tracer_hooks.cli.console import out as out_console
@@ -108,6 +110,7 @@ def list_runs(
     agent: Annotated[str | None, typer.Option(help="Only runs whose diagnosis names this agent.")] = None,
     kind: Kind = None,
     certainty: Annotated[CertaintyName | None, typer.Option(help="Only diagnoses that are so sure.")] = None,
+    tag: Tag = None,
     as_json: Json = False,
     store: Store = None,
 ) -> None:
@@ -117,9 +120,9 @@ def list_runs(
     with store_to_read(store) as kept:
         wanted = None if outcome is None else RunOutcome(outcome)
         asked = _Asked(agent=agent, kind=finding_kind(kind), certainty=certainty)
-        began, most = since_of(since), limit if asked == _Asked() else max(limit, _SEARCHED)
+        began, tags, most = since_of(since), tags_of(tag), limit if asked == _Asked() else max(limit, _SEARCHED)
         is_there = kept.path.exists()
-        summaries = kept.list(limit=most, team=team, outcome=wanted, since=began) if is_there else ()
+        summaries = kept.list(limit=most, team=team, outcome=wanted, since=began, tags=tags) if is_there else ()
         listed = list(islice(_listed(kept, summaries, asked), limit))
         teams = {each.team for each in kept.list(limit=_SEARCHED)} if is_there and not listed else set()
     if as_json:
@@ -187,6 +190,8 @@ def show_run(run: RunId, as_json: Json = False, store: Store = None) -> None:
     console.print(Text(f"task: {found.task}", style="dim"))
     if found.prompts is not None:
         console.print(Text(f"prompts: {found.prompts.words}", style="dim"))
+    if found.tags:
+        console.print(Text(f"tags: {', '.join(map('='.join, found.tags.items()))}", style="dim"))
     for step in found.trajectory.steps:
         marked = found.attribution is not None and found.attribution.step == step.index
         head = f"{'>' if marked else ' '} {step.index:>3} {step.agent} [{step.kind}{_beside(found.trajectory, step)}] "

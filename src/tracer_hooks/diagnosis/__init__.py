@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from tracer_hooks.diagnosis._protocol import StepScores as StepScores
     from tracer_hooks.diagnosis._protocol import TenMore as TenMore
     from tracer_hooks.diagnosis._protocol import fitted_only as fitted_only
-    from tracer_hooks.diagnosis._reading import expected_values as expected_values
     from tracer_hooks.diagnosis._recurring import FindingExample as FindingExample
     from tracer_hooks.diagnosis._recurring import RecurringFinding as RecurringFinding
     from tracer_hooks.diagnosis._recurring import RecurringFindings as RecurringFindings

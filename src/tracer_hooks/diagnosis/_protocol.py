@@ -74,13 +74,13 @@ class StepScores:
     usage: Usage | None = None
     """Tokens that the method itself used; None when it uses no language model."""
 
-    def belief(self, *, temperature: float = 1.0) -> tuple[float, ...]:
+    def belief(self) -> tuple[float, ...]:
         """Softmax of :attr:`steps`; sums to 1 unless no step can be the decisive one, when all are 0."""
         finite = [value for value in self.steps if value > -math.inf]
         if not finite:
             return tuple(0.0 for _ in self.steps)
         top = max(finite)
-        raw = [math.exp((value - top) / temperature) if value > -math.inf else 0.0 for value in self.steps]
+        raw = [math.exp(value - top) if value > -math.inf else 0.0 for value in self.steps]
         total = sum(raw)
         return tuple(value / total for value in raw)
 

@@ -7,16 +7,6 @@ from tracer_hooks._lazy import lazy_names
 if TYPE_CHECKING:
     from tracer_hooks._folds import grouped_folds as grouped_folds
     from tracer_hooks.evaluation import baselines as baselines
-    from tracer_hooks.evaluation._adaptation import FITTED as FITTED
-    from tracer_hooks.evaluation._adaptation import NATURAL as NATURAL
-    from tracer_hooks.evaluation._adaptation import SHIPPED as SHIPPED
-    from tracer_hooks.evaluation._adaptation import AdaptationReport as AdaptationReport
-    from tracer_hooks.evaluation._adaptation import AdaptationRow as AdaptationRow
-    from tracer_hooks.evaluation._adaptation import RivalReport as RivalReport
-    from tracer_hooks.evaluation._adaptation import adaptation as adaptation
-    from tracer_hooks.evaluation._adaptation import compare_attributors as compare_attributors
-    from tracer_hooks.evaluation._adaptation import held_out_apart as held_out_apart
-    from tracer_hooks.evaluation._adaptation import training_labels as training_labels
     from tracer_hooks.evaluation._cases import DATASETS as DATASETS
     from tracer_hooks.evaluation._cases import Case as Case
     from tracer_hooks.evaluation._cases import EvaluationData as EvaluationData
@@ -40,6 +30,9 @@ if TYPE_CHECKING:
     from tracer_hooks.evaluation._report import StepRow as StepRow
     from tracer_hooks.evaluation._report import StepSection as StepSection
     from tracer_hooks.evaluation._report import calibrate as calibrate
+    from tracer_hooks.evaluation._side_by_side import NATURAL as NATURAL
+    from tracer_hooks.evaluation._side_by_side import AdaptationRow as AdaptationRow
+    from tracer_hooks.evaluation._side_by_side import held_out_apart as held_out_apart
     from tracer_hooks.evaluation._tables import evaluation_tables as evaluation_tables
     from tracer_hooks.evaluation._tables import render_evaluation as render_evaluation
 

@@ -131,11 +131,6 @@ def _faulty_steps(label: LabeledTrajectory | None) -> frozenset[int]:
     return frozenset(step for step in found if isinstance(step, int)) if isinstance(found, list) else frozenset()
 
 
-def question_of(labeled: LabeledTrajectory) -> str:
-    """Return what groups a trajectory with others."""
-    return labeled.question_id or labeled.trajectory.task or labeled.trajectory.run_id
-
-
 def without_reference(labeled: LabeledTrajectory) -> LabeledTrajectory:
     """The same label and run without the expected answer, as runs will be judged later on."""
     trajectory = labeled.trajectory.model_copy(update={"reference": None})

@@ -13,8 +13,9 @@ import numpy as np
 from tracer_hooks._folds import grouped_folds
 from tracer_hooks._version import __version__
 from tracer_hooks.diagnosis import Attributor, Fittable, diagnose_each, diagnose_trajectory
+from tracer_hooks.diagnosis.ranking._fit import question_of
 from tracer_hooks.errors import ConfigError, MissingExtraError
-from tracer_hooks.evaluation._cases import Case, EvaluationData, question_of, without_reference
+from tracer_hooks.evaluation._cases import Case, EvaluationData, without_reference
 from tracer_hooks.evaluation._report import EvaluationReport, GroupReport, Problem, Resampling
 from tracer_hooks.evaluation._scores import (
     Answer,

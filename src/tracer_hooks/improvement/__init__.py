@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tracer_hooks.improvement._improvement import ImproveProgress as ImproveProgress
     from tracer_hooks.improvement._improvement import PassShare as PassShare
     from tracer_hooks.improvement._improvement import RefusedVersion as RefusedVersion
+    from tracer_hooks.improvement._improvement import TrialOptions as TrialOptions
     from tracer_hooks.improvement._improvement import TrialPair as TrialPair
     from tracer_hooks.improvement._improver import Improver as Improver
     from tracer_hooks.improvement._improver import improve as improve
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
     from tracer_hooks.improvement._summary import summarize as summarize
     from tracer_hooks.improvement._team_trials import PromptedTeam as PromptedTeam
     from tracer_hooks.improvement._team_trials import TeamTrials as TeamTrials
-    from tracer_hooks.improvement._team_trials import TrialOptions as TrialOptions
     from tracer_hooks.runtime._prompt_watch import PromptWatch as PromptWatch
 
 __all__ = lazy_names(__name__)

@@ -22,13 +22,11 @@ _HALVINGS = 30
 class PairedEvidence:
     """Evidence that the mean of paired differences is above a value, which holds however often one looks.
 
-    A player who starts with 1 bets on each difference that it is above ``null``. While the mean is ``null`` or less, no
-    way of betting makes money on average, so that the player ever has ``1 / alpha`` with probability ``alpha`` at most
-    (Ville 1939). What the player has is the e-value (Waudby-Smith and Ramdas, "Estimating means of bounded random
-    variables by betting", 2024). Here fixed bets are played side by side and averaged: nothing is tuned, and what the
-    player has at the end does not depend on the order of the pairs. Where tasks differ in their true means, the
-    evidence is about the mean over the pairs so far: each product of bets is at most a martingale times
-    ``exp(bet * sum of (true mean - null) / (1 + null))``.
+    A player who starts with 1 bets on each difference that it is above ``null``. While the mean is not, the player ever
+    has ``1 / alpha`` with probability ``alpha`` at most (Ville 1939). What the player has is the e-value (Waudby-Smith
+    and Ramdas, "Estimating means of bounded random variables by betting", 2024). Fixed bets are played side by side and
+    averaged: nothing is tuned, and the order of the pairs does not matter. Where tasks differ in their true means, the
+    evidence is about the mean over the pairs so far.
 
     Args:
         null: The mean that is to be exceeded, above -1 and below 1.
@@ -40,8 +38,6 @@ class PairedEvidence:
         self.null = float(null)
         self._logs = [-math.log(len(_BETS))] * len(_BETS)
         self._counts: Counter[float] = Counter()
-        self._sum = 0.0
-        self._pairs = 0
 
     def add(self, difference: float) -> None:
         """Take one pair into account: the score with the new prompts minus the score with the old ones.
@@ -55,18 +51,16 @@ class PairedEvidence:
         win = _win(difference, self.null)
         self._logs = [log + math.log1p(bet * win) for log, bet in zip(self._logs, _BETS, strict=True)]
         self._counts[difference] += 1
-        self._sum += difference
-        self._pairs += 1
 
     @property
     def pairs(self) -> int:
         """Pairs so far."""
-        return self._pairs
+        return self._counts.total()
 
     @property
     def mean(self) -> float:
         """Mean difference; 0 without pairs."""
-        return self._sum / self._pairs if self._pairs else 0.0
+        return math.fsum(value * count for value, count in self._counts.items()) / max(1, self.pairs)
 
     @property
     def e_value(self) -> float:
@@ -96,16 +90,13 @@ def _lower_end(counts: Counter[float], wanted: float) -> float:
     low, high = -1.0, 1.0
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        if _log_evidence(counts, middle) >= wanted:
+        wins = [(_win(value, middle), count) for value, count in counts.items()]
+        logs = [sum(count * math.log1p(bet * win) for win, count in wins) for bet in _BETS]
+        if _log_sum(logs) - math.log(len(_BETS)) >= wanted:
             low = middle
         else:
             high = middle
     return low
-
-
-def _log_evidence(counts: Counter[float], null: float) -> float:
-    wins = [(_win(value, null), count) for value, count in counts.items()]
-    return _log_sum([sum(count * math.log1p(bet * win) for win, count in wins) for bet in _BETS]) - math.log(len(_BETS))
 
 
 def _log_sum(logs: list[float]) -> float:
@@ -178,17 +169,15 @@ class AcceptanceTest:
     """Decides, pair by pair, between new prompts and old ones.
 
     A pair is a task that was run with the new prompts and with the old ones. Pairs come from two groups, best in turns:
-    new tasks, which did not propose the prompts, and formerly passed ones. Both arms of a pair are run anew, also where
-    the task had passed: tasks that were chosen because they had passed do so less often the next time, whatever the
-    prompts, and in a pair that hits both arms alike.
+    new tasks, which did not propose the prompts, and formerly passed ones. Both arms of a pair are run anew: tasks that
+    had passed do so less often the next time, whatever the prompts, and in a pair that hits both arms alike.
 
     *Accepted* when the evidence of a gain over all pairs reaches ``1 / alpha``, and on formerly passed tasks a loss of
-    ``tolerance`` is ruled out and the mean loss is at most ``observed_loss``. Every pair counts the same: what a user
-    gains is the sum over the tasks that are run, and a gain on some tasks that is paid for on others is none.
-    *Rejected* when a loss is shown, over all pairs or on formerly passed tasks, or that the gain is below
-    ``least_gain``. Else *undecided*, also when ``most_pairs`` have been run: then ``is_spent`` is true, and the version
-    stays on trial. Its pairs may be fed to a new test with a larger ``most_pairs`` at any time, and more after them.
-    The evidence holds however often one looks, so going on does not weaken it.
+    ``tolerance`` is ruled out and the mean loss is at most ``observed_loss``. Every pair counts the same: a gain on
+    some tasks that is paid for on others is none. *Rejected* when a loss is shown, over all pairs or on formerly passed
+    tasks, or that the gain is below ``least_gain``. Else *undecided*, also when ``most_pairs`` have been run: then
+    ``is_spent`` is true, and the version stays on trial. Its pairs may be fed to a new test with a larger
+    ``most_pairs``, and more after them: the evidence holds however often one looks.
 
     Feed the pairs in the order in which they were planned, not in which they ended: runs that fail may be quicker, and
     an order that is chosen afterwards is no evidence.
@@ -315,11 +304,9 @@ class AcceptanceTest:
         figures = _change(self._gain, 1 - 2 * self.rule.alpha)
         if self._is_gain():
             return f"There is a gain, but {self._missing()}: {figures}."
-        needed = 1 / self.rule.alpha
-        strength = f"the evidence of a gain is {self._gain.e_value:.3g}, and {needed:.3g} is needed"
-        if self._gain.e_value >= needed:
-            strength = f"at least {self.rule.least_pairs} pairs are needed"
-        return f"It is too early to say: {figures}, and {strength}."
+        is_short = self._gain.e_value >= 1 / self.rule.alpha
+        why = f"at least {self.rule.least_pairs} pairs are needed" if is_short else "that is not yet enough evidence"
+        return f"It is too early to say: {figures}, and {why}."
 
 
 def _change(evidence: PairedEvidence, level: float) -> str:

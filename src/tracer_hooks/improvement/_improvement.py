@@ -11,10 +11,11 @@ from typing import Literal
 from pydantic import Field
 
 from tracer_hooks.budget import CostCap
+from tracer_hooks.diagnosis import Attributor
 from tracer_hooks.errors import ConfigError
 from tracer_hooks.improvement._acceptance import AcceptanceRule
 from tracer_hooks.improvement._prompt_search import SearchOptions
-from tracer_hooks.improvement._prompt_writer import PromptWriter
+from tracer_hooks.improvement._prompt_writer import PromptWriter, TriedPrompt
 from tracer_hooks.repair import FeedbackMode
 from tracer_hooks.schema import Json, Record, Text, Usage
 
@@ -23,15 +24,8 @@ Outcome = Literal["accepted", "rejected", "on trial", "nothing found", "nothing 
 than the present ones; too few runs failed; or the job was broken off before any were found, and can go on."""
 
 
-class RefusedVersion(Record):
-    """Instructions that were written and not kept."""
-
-    agent: Text
-    """Whose."""
-    text: Text = ""
-    """What was written; empty where it could not be used at all."""
-    why: Text
-    """Why they were not kept."""
+RefusedVersion = TriedPrompt
+"""Instructions that were written and not kept."""
 
 
 class PassShare(Record):
@@ -143,28 +137,40 @@ class Improvement(Record):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImproveOptions(SearchOptions):
+class TrialOptions:
+    """Options by which runs are judged and diagnosed."""
+
+    attributor: str | Attributor = "auto"
+    """Diagnoses failed runs."""
+    feedback: FeedbackMode = "masked"
+    """What may be told of the check's reason."""
+    workers: int = 4
+    """Runs that go on at the same time."""
+    backoff_s: float = 1.0
+    """Seconds to wait after a fault of the environment; doubled each time."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImproveOptions(TrialOptions, SearchOptions):
     """Options of an improvement of prompts; the search's runs include those of the baseline."""
 
     writer: Literal["rewriter", "gepa"] | PromptWriter = "rewriter"
     """Who writes: our rewriter, GEPA's own proposal, or an object."""
     agents: tuple[str, ...] = ()
     """Whose instructions may be rewritten; default all whose instructions are known."""
-    attributor: str = "auto"
-    """Who diagnoses."""
-    feedback: FeedbackMode = "masked"
-    """What may be told of the check's reason."""
     rule: AcceptanceRule = field(default_factory=AcceptanceRule)
     """When new prompts are accepted."""
     cap: CostCap = field(default_factory=CostCap)
     """What it may cost in all, earlier sessions of the same job included."""
-    workers: int = 4
-    """Runs that go on at the same time."""
 
     def __post_init__(self) -> None:
         for name, least in (("metric_calls", 1), ("minibatch", 1), ("workers", 1)):
             if getattr(self, name) < least:
                 raise ConfigError(f"{name} is {getattr(self, name)!r}, expected {least} or more")
+        for name, known in (("writer", ("rewriter", "gepa")), ("selector", ("blame", "round_robin"))):
+            chosen = getattr(self, name)
+            if isinstance(chosen, str) and chosen not in known:
+                raise ConfigError(f"{name} is {chosen!r}, expected one of: {', '.join(known)}")
         if self.cap.max_cost is not None and not (self.cap.input_price or self.cap.output_price):
             raise ConfigError(f"max_cost is {self.cap.max_cost!r}, expected input_price and output_price with it")
 
@@ -222,11 +228,12 @@ class PhaseCounter:
         self._tell = tell
         self._totals = dict.fromkeys(ImprovePhase, 0)
         self._done = dict.fromkeys(ImprovePhase, (0, 0))
+        self._last = ImprovePhase.BASELINE
         self._lock = threading.Lock()
 
     def expect(self, phase: ImprovePhase, total: int) -> None:
         """Say how many runs a phase takes at most."""
-        self._totals[phase] = total
+        self._totals[phase], self._last = total, phase
 
     def count(self, phase: ImprovePhase, passed: bool) -> None:
         """Count a run."""
@@ -235,10 +242,15 @@ class PhaseCounter:
             self._done[phase] = done + 1, passes + passed
             self._say(phase)
 
-    def say(self, phase: ImprovePhase, said: str) -> None:
+    def end(self, said: str) -> None:
+        """Say why the phase ended where it did; no more runs of it are expected."""
+        self._totals[self._last] = self._done[self._last][0]
+        self.say(said)
+
+    def say(self, said: str) -> None:
         """Tell what has just happened."""
         with self._lock:
-            self._say(phase, said)
+            self._say(self._last, said)
 
     def _say(self, phase: ImprovePhase, said: str = "") -> None:
         done, passed = self._done[phase]

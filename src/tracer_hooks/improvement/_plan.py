@@ -9,7 +9,6 @@ import threading
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 from tracer_hooks.budget import Spending
@@ -24,6 +23,8 @@ FEWEST_TASKS = 16
 """Below it no part is large enough to say anything."""
 _SHARES = (0.4, 0.35)
 """Of all tasks, those that propose and those that accept; the rest is never used."""
+_FEWEST_HALVED = 12
+_FEWEST_COMPARED = 8
 
 
 @dataclass(frozen=True)
@@ -64,10 +65,21 @@ class Split:
         """All parts."""
         return self.propose, self.accept, self.unused
 
+    @property
+    def sizes(self) -> dict[str, int]:
+        """How many tasks each part has."""
+        return dict(zip(("propose", "accept", "unused"), map(len, self.parts), strict=True))
+
     def halves(self) -> tuple[tuple[SuiteTask, ...], tuple[SuiteTask, ...]]:
-        """The proposing tasks in two: whose failures are read, and on which candidates are compared."""
+        """The proposing tasks in two: whose failures are read, and on which candidates are compared.
+
+        Few tasks are not halved, and are compared on twice: a run is a draw, and a handful of draws chooses by chance.
+        """
         middle = (len(self.propose) + 1) // 2
-        return self.propose[:middle], self.propose[middle:]
+        read, compare = self.propose[:middle], self.propose[middle:]
+        if len(self.propose) < _FEWEST_HALVED:
+            read = compare = self.propose
+        return read, compare if len(compare) >= _FEWEST_COMPARED else compare * 2
 
 
 def digest(value: Any, length: int = 64) -> str:
@@ -77,23 +89,15 @@ def digest(value: Any, length: int = 64) -> str:
 
 def plan_digest(split: Split, options: ImproveOptions, writer: str, *, from_store: bool) -> str:
     """Digest of what may not change from one session of a job to the next."""
+    attributor = getattr(options.attributor, "name", options.attributor)
     return digest(
         {
             "tasks": [[task.suite, task.id, task.text, task.reference] for part in split.parts for task in part],
             "options": [options.metric_calls, options.minibatch, options.selector, writer],
-            "more": [options.seed, list(options.agents), from_store, options.attributor, options.feedback],
+            "more": [options.seed, list(options.agents), from_store, attributor, options.feedback],
             "rule": {name: value for name, value in asdict(options.rule).items() if name != "most_pairs"},
         }
     )
-
-
-def expect_plan(journal: Journal, plan: str, folder: Path) -> None:
-    """Refuse a folder that was begun for something else."""
-    if "plan" in journal and journal["plan"]["digest"] != plan:
-        raise ConfigError(
-            f"{str(folder)!r} holds an improvement with other tasks or options; only limits, workers and the number of "
-            "pairs may change. Take another folder with --out DIR"
-        )
 
 
 class JournaledChat:

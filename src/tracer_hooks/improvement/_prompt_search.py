@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any, Literal
 
 from tracer_hooks._guard import logger
@@ -19,7 +20,7 @@ from tracer_hooks.improvement._prompt_writer import (
     WrittenPrompt,
 )
 from tracer_hooks.repair import Repair, RepairScope, RepairTarget, leaks
-from tracer_hooks.schema import Attribution, Usage
+from tracer_hooks.schema import Attribution
 from tracer_hooks.tasks import SuiteTask
 
 Candidate = Mapping[str, str]
@@ -33,27 +34,22 @@ class TeamAdapter:
     the diagnosis lays on it, with evidence and masked feedback; GEPA's own writer gets all runs of its batch. Texts are
     written by ``writer``, and refused where they tell the expected answer of a task.
 
-    Attributes:
-        refused: What was written and not even tried, with the reason.
-        usage: Tokens that the writing took.
-        faults: How often in a row the writer raised.
-        fault: What it raised last.
-        barren: How often in a row nothing was written that could be used.
+    What was written is ``refused`` where it was not even tried, and ``tried`` where the team was run with it and it was
+    not kept. Of the tasks ``read`` a failure was shown to the writer, which raised ``faults`` times in a row, ``fault``
+    last, and wrote nothing that could be used ``barren`` times in a row.
     """
 
     def __init__(self, trials: Trials, writer: PromptWriter, own: Candidate, readable: Set[str]) -> None:
         self.refused: list[TriedPrompt] = []
-        self.usage = Usage()
-        self.faults, self.fault = 0, ""
-        self.barren = 0
+        self.tried: list[TriedPrompt] = []
+        self.faults, self.fault, self.barren = 0, "", 0
+        self.read: set[str] = set()
         self._readable = readable
         self._batch = require("gepa.core.adapter", extra="improve", feature="Improving prompts").EvaluationBatch
         self._trials, self._writer, self._own = trials, writer, dict(own)
         self._known: dict[tuple[tuple[str, str], ...], list[JudgedRun]] = {}
         self._parents: dict[tuple[tuple[str, str], ...], Candidate] = {}
-        self._tried: list[TriedPrompt] = []
 
-    # --- GEPA's protocol -------------------------------------------------------------------------------------------
     def evaluate(self, batch: list[SuiteTask], candidate: dict[str, str], capture_traces: bool = False) -> Any:
         """Run the team on each task of ``batch`` once."""
         runs = self._trials.run(batch, candidate)
@@ -81,18 +77,16 @@ class TeamAdapter:
         components_to_update: list[str],
     ) -> dict[str, str]:
         """New instructions of these agents; of those alone for whom some were written that may be used."""
-        texts = {}
+        texts: dict[str, str] = {}
         for agent in components_to_update:
             runs = tuple(record["run"] for record in reflective_dataset.get(agent, ()))
-            written = self._written(agent, candidate, runs)
-            if written.text is not None:
-                texts[agent] = written.text
+            text = self._written(agent, candidate, runs)
+            texts |= {agent: text} if text is not None else {}
         self.barren = 0 if texts else self.barren + 1
         if texts:
             self._parents[_key({**candidate, **texts})] = dict(candidate)
         return texts
 
-    # --- what the search asks --------------------------------------------------------------------------------------
     def learn(self, candidate: Candidate, runs: Sequence[JudgedRun]) -> None:
         """Take runs into account that were made with a candidate's instructions."""
         self._known.setdefault(_key(candidate), []).extend(run for run in runs if run.task in self._readable)
@@ -101,38 +95,34 @@ class TeamAdapter:
         """The failures of a candidate so far."""
         return [run for run in self._known.get(_key(candidate), ()) if not run.passed]
 
-    def not_kept(self, agent_texts: Mapping[str, str], why: str) -> None:
-        """Remember that a candidate with these new texts was tried and not kept."""
-        self._tried += [TriedPrompt(agent=agent, text=text, why=why) for agent, text in agent_texts.items()]
-
-    # --- details ---------------------------------------------------------------------------------------------------
     def _runs_for(self, agent: str, candidate: Candidate, batch: Sequence[JudgedRun]) -> list[JudgedRun]:
+        """A batch; or the failures laid on an agent: of the batch, the candidate, and those that it was made from."""
         if not self._writer.reads_only_blamed:
             return list(batch)
+        runs, chain = list(reversed(batch)), list[Candidate]()
+        ancestor: Candidate | None = candidate
+        while ancestor is not None and ancestor not in chain:
+            runs += reversed(self.failures_of(ancestor))
+            chain.append(ancestor)
+            ancestor = self._parents.get(_key(ancestor))
         found: dict[str, JudgedRun] = {}
-        for run in [*reversed(batch), *reversed(self._with_ancestors(candidate))]:
+        for run in runs:
             if run.blamed == agent:
                 found.setdefault(run.task, run)
         return list(found.values())
 
-    def _with_ancestors(self, candidate: Candidate) -> list[JudgedRun]:
-        """The failures of a candidate and of those that it was made from, its own last."""
-        chain: list[Candidate] = [candidate]
-        while (parent := self._parents.get(_key(chain[-1]))) is not None and parent not in chain:
-            chain.append(parent)
-        return [run for ancestor in reversed(chain) for run in self.failures_of(ancestor)]
-
-    def _written(self, agent: str, candidate: Candidate, runs: tuple[JudgedRun, ...]) -> WrittenPrompt:
+    def _written(self, agent: str, candidate: Candidate, runs: tuple[JudgedRun, ...]) -> str | None:
         tools = next((spec.tools for run in runs for spec in run.trajectory.agents if spec.name == agent), ())
         case = PromptCase(
             agent=agent,
             instructions=candidate[agent],
             own=self._own[agent],
             runs=runs,
-            tried=tuple(prompt for prompt in self._tried if prompt.agent == agent),
+            tried=tuple(prompt for prompt in self.tried if prompt.agent == agent),
             tools=tuple(tools),
             others=tuple(other for other in candidate if other != agent),
         )
+        self.read |= {run.task for run in runs if not run.passed}
         try:
             written = self._writer.write(case)
         except BudgetSpentError:
@@ -142,14 +132,12 @@ class TeamAdapter:
             written = WrittenPrompt(rejected=f"writing it failed ({self.fault})")
         else:
             self.faults = 0
-        self.usage += written.usage
         why = written.rejected
         if written.text is not None and _tells_an_answer(written.text, case):
             why = "it tells the expected answer of a task"
         if why:
             self.refused.append(TriedPrompt(agent=agent, text=written.text or "", why=why))
-            return WrittenPrompt(rejected=why)
-        return written
+        return None if why else written.text
 
 
 def _tells_an_answer(text: str, case: PromptCase) -> bool:
@@ -171,11 +159,9 @@ def blame_mass(runs: Iterable[JudgedRun], agents: Sequence[str]) -> dict[str, fl
         found = None if run.passed else run.attribution
         if found is None or found.abstained:
             continue
-        count += 1
-        shares = _shares(found)
-        for agent, share in shares.items():
-            if agent in mass:
-                mass[agent] += share
+        count, shares = count + 1, _shares(found)
+        for agent in shares.keys() & mass.keys():
+            mass[agent] += shares[agent]
     return {agent: share / count for agent, share in mass.items()} if count else mass
 
 
@@ -197,8 +183,7 @@ class BlameSelector:
     """
 
     def __init__(self, failures: Callable[[Mapping[str, str]], Iterable[JudgedRun]], *, seed: int) -> None:
-        self._failures = failures
-        self._random = random.Random(seed)
+        self._failures, self._random = failures, random.Random(seed)
 
     def __call__(
         self,
@@ -237,14 +222,17 @@ class SearchOptions:
     seed: int = 0
     """Of every random choice."""
 
+    def one_round(self, read: int, compare: int) -> int:
+        """Runs of the first round: own prompts and one candidate, on a minibatch and on the comparing tasks."""
+        return 2 * (compare + min(self.minibatch, read))
+
     def expect_enough_calls(self, read: int, compare: int, *, known: int) -> None:
         """Make sure that the runs that may be made are enough for one round."""
-        needed = known + 2 * (compare + min(self.minibatch, read))
+        needed = known + self.one_round(read, compare)
         if self.metric_calls < needed:
             raise ConfigError(
-                f"metric_calls is {self.metric_calls!r}, expected at least {needed} for {read + compare} tasks that "
-                "propose: they are run once, and each candidate is run on half of them. Raise --metric-calls, or give "
-                "fewer tasks"
+                f"metric_calls is {self.metric_calls!r}, expected at least {needed}: {known} runs to learn from, and "
+                f"{needed - known} to compare a first candidate with the present prompts. Raise --metric-calls"
             )
 
 
@@ -266,12 +254,12 @@ class SearchResult:
     """All that were run on every comparing task, in the order of their discovery."""
     refused: tuple[TriedPrompt, ...]
     """Texts that were not run at all, or were no better on their first few tasks."""
-    usage: Usage
-    """Tokens of the writing."""
     stopped: str
     """Why it ended, in words."""
     tried: int = 0
     """Candidates that the team was run with, the first one not counted."""
+    read: frozenset[str] = frozenset()
+    """Tasks of which a failed run was shown to the writer: they are no evidence for what was written."""
     is_cut: bool = False
     """Whether the budget of the job ended it, or a model that gave no answer, so that it can be gone on with."""
 
@@ -281,41 +269,18 @@ class SearchResult:
         return max(self.candidates, key=lambda candidate: candidate.score)
 
 
-class _SilentLogger:
-    """GEPA's logger."""
+class _Listener:
+    """Listens to GEPA: what was tried and not kept is shown to the writer and reported; ends the search.
 
-    def log(self, message: str) -> None:
-        logger.debug("gepa: %s", message)
+    It ends when another round might take more runs than are left, nobody writes any more, or all is right.
+    """
 
-
-class _Ledger:
-    """Listens to GEPA: what was tried and not kept is shown to the writer, and reported."""
-
-    def __init__(self, adapter: TeamAdapter, on_event: Callable[[str], None]) -> None:
-        self.dropped: list[TriedPrompt] = []
-        self._adapter, self._tell = adapter, on_event
-        self._texts: dict[str, str] = {}
-
-    def on_proposal_end(self, event: Any) -> None:
-        self._texts = dict(event["new_instructions"])
-
-    def on_candidate_accepted(self, event: Any) -> None:
-        self._tell(f"new instructions for {', '.join(self._texts)} did better on their first tasks")
-
-    def on_candidate_rejected(self, event: Any) -> None:
-        why = f"a score of {event['new_score']:.3g} on its first tasks in all, and {event['old_score']:.3g} before"
-        self._adapter.not_kept(self._texts, why)
-        self.dropped += [TriedPrompt(agent=agent, text=text, why=why) for agent, text in self._texts.items()]
-        self._tell(f"new instructions for {', '.join(self._texts)} were dropped: {why}")
-
-
-class _Stop:
-    """Ends the search: another round might take more runs than are left, nobody writes any more, or all is right."""
-
-    def __init__(self, adapter: TeamAdapter, calls: int, before: int, round_: int) -> None:
+    def __init__(self, adapter: TeamAdapter, tell: Callable[[str], None], calls: int, before: int, round_: int) -> None:
         self.reason = ""
         self.candidates: list[FoundCandidate] = []
-        self._adapter, self._calls, self._before, self._round = adapter, calls, before, round_
+        self._adapter, self._tell = adapter, tell
+        self._calls, self._before, self._round = calls, before, round_
+        self._texts: dict[str, str] = {}
 
     def __call__(self, gepa_state: Any) -> bool:
         used = self._before + gepa_state.total_num_evals
@@ -331,6 +296,17 @@ class _Stop:
 
     def on_valset_evaluated(self, event: Any) -> None:
         self.candidates.append(FoundCandidate(texts=dict(event["candidate"]), score=event["average_score"]))
+
+    def on_proposal_end(self, event: Any) -> None:
+        self._texts = dict(event["new_instructions"])
+
+    def on_candidate_accepted(self, event: Any) -> None:
+        self._tell(f"new instructions for {', '.join(self._texts)} did better on their first tasks")
+
+    def on_candidate_rejected(self, event: Any) -> None:
+        why = f"a score of {event['new_score']:.3g} on its first tasks in all, and {event['old_score']:.3g} before"
+        self._adapter.tried += [TriedPrompt(agent=agent, text=text, why=why) for agent, text in self._texts.items()]
+        self._tell(f"new instructions for {', '.join(self._texts)} were dropped: {why}")
 
 
 def search_prompts(
@@ -366,39 +342,34 @@ def search_prompts(
     readable = {task.id for task in tasks[0]} | {run.task for run in shown}
     adapter = TeamAdapter(trials, writer, own, readable)
     adapter.learn(own, [*shown, *known])
-    ledger = _Ledger(adapter, on_event)
     selector = BlameSelector(adapter.failures_of, seed=options.seed) if options.selector == "blame" else "round_robin"
     minibatch = min(options.minibatch, len(tasks[0]))
-    stop = _Stop(adapter, options.metric_calls, len(known), len(tasks[1]) + 2 * minibatch)
+    listener = _Listener(adapter, on_event, options.metric_calls, len(known), len(tasks[1]) + 2 * minibatch)
     try:
-        result = gepa.optimize(
+        gepa.optimize(
             seed_candidate=dict(own),
             trainset=list(tasks[0]),
             valset=list(tasks[1]),
             adapter=adapter,
             reflection_minibatch_size=minibatch,
             module_selector=selector,
-            stop_callbacks=stop,
-            logger=_SilentLogger(),
-            callbacks=[ledger, stop],
+            stop_callbacks=listener,
+            logger=SimpleNamespace(log=lambda message: logger.debug("gepa: %s", message)),
+            callbacks=[listener],
             track_best_outputs=False,
             seed=options.seed,
             raise_on_exception=True,
         )
+        stopped, is_cut = listener.reason, adapter.faults >= _MOST_FAULTS
     except BudgetSpentError as error:
-        found, stopped, is_cut = stop.candidates, str(error), True
-        if not found:
+        if not listener.candidates:
             raise
-    else:
-        pairs = zip(result.candidates, result.val_aggregate_scores, strict=True)
-        found = [FoundCandidate(texts=dict(texts), score=score) for texts, score in pairs]
-        stopped, is_cut = stop.reason, adapter.faults >= _MOST_FAULTS
-    refused = (*adapter.refused, *ledger.dropped)
+        stopped, is_cut = str(error), True
     return SearchResult(
-        candidates=tuple(found),
-        refused=refused,
-        usage=adapter.usage,
+        candidates=tuple(listener.candidates),
+        refused=(*adapter.refused, *adapter.tried),
         stopped=stopped,
-        tried=len(found) - 1 + len(ledger.dropped),
+        tried=len(listener.candidates) - 1 + len(adapter.tried),
+        read=frozenset(adapter.read),
         is_cut=is_cut,
     )

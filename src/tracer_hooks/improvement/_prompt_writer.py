@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
@@ -11,7 +11,7 @@ from pydantic import Field
 from tracer_hooks._lazy import require
 from tracer_hooks.endpoint import Chat, ask
 from tracer_hooks.repair import NOT_RIGHT, Failure, Secrets, tools_as_text
-from tracer_hooks.schema import Attribution, Record, Step, Text, Trajectory, Usage
+from tracer_hooks.schema import Attribution, Record, Text, Trajectory, Usage
 from tracer_hooks.tasks import SuiteTask
 
 
@@ -60,15 +60,14 @@ class Trials(Protocol):
         ...
 
 
-@dataclass(frozen=True, kw_only=True)
-class TriedPrompt:
-    """Instructions that were tried before and were not kept."""
+class TriedPrompt(Record):
+    """Instructions that were written and not kept."""
 
-    agent: str
-    """Whose they were."""
-    text: str
-    """The instructions."""
-    why: str
+    agent: Text
+    """Whose."""
+    text: Text = ""
+    """What was written; empty where it could not be used at all."""
+    why: Text
     """Why they were not kept."""
 
 
@@ -146,7 +145,7 @@ class GepaWriter:
             used.append(said.usage)
             return said.text
 
-        shown = [record for run in case.runs[:_MOST_RUNS] for record in records(run, case.agent)]
+        shown = [record for run in case.runs[:_MOST_RUNS] for record in _records(run, case.agent)]
         written = self._signature.run(
             lm=model, input_dict={"current_instruction_doc": case.instructions, "dataset_with_feedback": shown}
         )
@@ -156,21 +155,11 @@ class GepaWriter:
         return WrittenPrompt(text=text, usage=usage)
 
 
-def records(run: JudgedRun, agent: str) -> list[dict[str, str]]:
+def _records(run: JudgedRun, agent: str) -> Iterator[dict[str, str]]:
     """GEPA's records of a run: one for each step of the agent, as its documentation recommends them."""
     verdict = "The run passed." if run.passed else run.feedback or NOT_RIGHT
-    return [
-        {
-            "Inputs": _shown(run, step),
-            "Generated Outputs": f"{step.content}{tools_as_text(step)}".strip(),
-            "Feedback": verdict,
-        }
-        for step in run.trajectory.steps
-        if step.agent == agent
-    ]
-
-
-def _shown(run: JudgedRun, step: Step) -> str:
-    """Text that reached the agent: the task, and what others said."""
-    texts = [message.text for message in step.inputs if message.text]
-    return "\n\n".join(texts) or run.trajectory.task
+    for step in run.trajectory.steps:
+        if step.agent == agent:
+            reached = "\n\n".join(message.text for message in step.inputs if message.text) or run.trajectory.task
+            said = f"{step.content}{tools_as_text(step)}".strip()
+            yield {"Inputs": reached, "Generated Outputs": said, "Feedback": verdict}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 from tracer_hooks.endpoint import Chat, ask
@@ -13,14 +13,12 @@ from tracer_hooks.improvement._prompt_writer import JudgedRun, PromptCase, Tried
 from tracer_hooks.repair import Failure, cut, shortened, tools_as_text
 from tracer_hooks.schema import Step, Usage
 
-_PLACEHOLDER = re.compile(
+_PROTECTED = re.compile(
     r"\{\{?\s*[A-Za-z_][\w.\[\]]*\s*\}?\}"  # {name}, {{ name }}
-    r"|%\([A-Za-z_]\w*\)[sdrf]"
-    r"|\$\{[A-Za-z_]\w*\}|\$[a-z_]\w*"
-    r"|<[A-Za-z_][\w-]*>"
+    r"|%\([A-Za-z_]\w*\)[sdrf]|\$\{[A-Za-z_]\w*\}|\$[a-z_]\w*|<[A-Za-z_][\w-]*>"
+    r"|`[^`\n]+`|```\w*|\b[A-Z][A-Z_]{3,}\b:?|\"[\w-]+\"(?=\s*:)"
 )
-_TOKEN = re.compile(r"`[^`\n]+`|```\w*|\b[A-Z][A-Z_]{3,}\b:?|\"[\w-]+\"(?=\s*:)")
-"""What a program looks for in a reply: a marker in capitals, a fence, a code word, a key of JSON."""
+"""Placeholders, and what a program looks for in a reply: a marker in capitals, a fence, a code word, a key of JSON."""
 _FORM = re.compile(
     r"\b(?:nothing else|no other|in (?:one|a single|exactly|at most) "
     r"|(?:one|single) (?:line|word|sentence|block|number)"
@@ -33,10 +31,8 @@ _FORM = re.compile(
 
 def protected_words(text: str, tools: Iterable[str] = ()) -> list[str]:
     """Placeholders, markers, and names of tools, as they stand in ``text``."""
-    found = [match.group() for match in _PLACEHOLDER.finditer(text)]
-    found += [match.group() for match in _TOKEN.finditer(text)]
-    found += [name for name in tools if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text)]
-    return list(dict.fromkeys(found))
+    named = [name for name in tools if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text)]
+    return [match.group() for match in _PROTECTED.finditer(text)] + named
 
 
 def states_form(sentence: str) -> bool:
@@ -79,14 +75,8 @@ _MARK = re.compile(
 _LABEL = re.compile(r"^(?:\[\d+\]|\d+[.)])\s*")
 
 
-@dataclass(frozen=True)
-class PromptEdit:
-    """One change of a text.
-
-    Attributes:
-        number: Of the sentence that it is about, from 1; None for a new sentence.
-        text: What stands there then; empty for a sentence that is dropped.
-    """
+class PromptEdit(NamedTuple):
+    """A sentence in the place of the one with this number, from 1, or a new one; without text it is dropped."""
 
     number: int | None
     text: str
@@ -129,7 +119,8 @@ def apply_edits(text: str, edits: Sequence[PromptEdit], tools: Iterable[str] = (
     new = {place: sentence.text for place, sentence in enumerate(sentences)}
     for edit in edits:
         place = (edit.number or 0) - 1
-        if place in new and _may_become(sentences[place].text, edit.text, names):
+        old = sentences[place].text if place in new else ""
+        if place in new and not is_fixed(old) and all(word in edit.text for word in protected_words(old, names)):
             new[place] = edit.text
     added: list[str] = []
     for edit in edits:
@@ -142,10 +133,6 @@ def says_the_same(sentence: str, other: str) -> bool:
     """Tell whether nearly all words of a sentence are said by the other one already."""
     words, known = set(without_marks(sentence).split()), set(without_marks(other).split())
     return len(words & known) >= _ALIKE * len(words)
-
-
-def _may_become(old: str, new: str, tools: tuple[str, ...]) -> bool:
-    return not is_fixed(old) and all(word in new for word in protected_words(old, tools))
 
 
 def _joined(text: str, sentences: Sequence[Sentence], new: dict[int, str], added: Sequence[str]) -> str:
@@ -191,27 +178,30 @@ _ECHO = 4
 
 def rewrite_request(case: PromptCase, room: int, *, complaint: str = "") -> list[dict[str, str]]:
     """The messages for the model."""
+    agent = case.agent
+    numbered = [
+        f"[{number}] {sentence.text}{' (stays as it is)' if is_fixed(sentence.text) else ''}"
+        for number, sentence in enumerate(sentences_of(case.instructions), start=1)
+    ]
     failures = [run for run in case.runs if not run.passed]
     others = f" It works together with: {', '.join(case.others)}." if case.others else ""
     parts = [
-        f"Instructions of {case.agent}, sentence by sentence:\n{_numbered(case.instructions)}",
-        f"{len(failures)} runs of the team failed because of {case.agent}.{others}",
-        *(shown_failure(number, run, case.agent) for number, run in enumerate(failures, start=1)),
+        "\n".join([f"Instructions of {agent}, sentence by sentence:", *numbered]),
+        f"{len(failures)} runs of the team failed because of {agent}.{others}",
+        *(shown_failure(number, run, agent) for number, run in enumerate(failures, start=1)),
     ]
-    tried = [_tried(prompt, case.instructions) for prompt in case.tried[-_MOST_TRIED:]]
-    if tried:
-        parts.append("Tried before, and it did not help:\n" + "\n".join(tried))
-    parts.append(_orders(case.agent, room))
+    if case.tried:
+        tried = (_tried(prompt, case.instructions) for prompt in case.tried[-_MOST_TRIED:])
+        parts.append("\n".join(["Tried before, and it did not help:", *tried]))
+    space = f"At most {room} characters." if room > 0 else "There is no room for more: change or drop sentences."
+    parts.append(
+        f"What should {agent} do in another way, so that it does not make mistakes of this kind again, in any task? "
+        f"Write one or two short orders to {agent}, each on a line of its own, without the numbers, names and things "
+        f"of these runs. Begin each line with one of:\n{_FORMS}\n{space}"
+    )
     if complaint:
         parts.append(f"Your last answer could not be used: {complaint}. Write another one.")
     return [{"role": "system", "content": _ROLE}, {"role": "user", "content": "\n\n".join(parts)}]
-
-
-def _numbered(instructions: str) -> str:
-    return "\n".join(
-        f"[{number}] {sentence.text}{' (stays as it is)' if is_fixed(sentence.text) else ''}"
-        for number, sentence in enumerate(sentences_of(instructions), start=1)
-    )
 
 
 def shown_failure(number: int, run: JudgedRun, agent: str) -> str:
@@ -248,15 +238,6 @@ def _tried(tried: TriedPrompt, now: str) -> str:
     return f"- {shortened(' '.join(lines), _NOTE)} ({tried.why})"
 
 
-def _orders(agent: str, room: int) -> str:
-    space = f"At most {room} characters." if room > 0 else "There is no room for more: change or drop sentences."
-    return (
-        f"What should {agent} do in another way, so that it does not make mistakes of this kind again, in any task? "
-        f"Write one or two short orders to {agent}, each on a line of its own, without the numbers, names and things "
-        f"of these runs. Begin each line with one of:\n{_FORMS}\n{space}"
-    )
-
-
 def repeats_the_forms(text: str) -> bool:
     """Tell whether a text copies what the request says about its answer, as small models do."""
     words, forms = (re.findall(r"\w+", part.casefold()) for part in (text, _FORMS))
@@ -267,10 +248,9 @@ def repeats_the_forms(text: str) -> bool:
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:[.,]\d+)*(?![\w])")
 _NAME = re.compile(r"\b[A-Z][a-z]{2,}\b")
 _WORDS = (
-    "All And Are Assume But Calculate Can Compute Consider Count Create Define Determine Does Each Every "
-    "Find For From Give Given Has Have How Implement Let List Make One Please Return Say Show Solve "
-    "Suppose The Then There These They This Two Use Using What When Where Which While Who Why Will With "
-    "Write You Your"
+    "All And Are Assume But Calculate Can Compute Consider Count Create Define Determine Does Each Every Find For From "
+    "Give Given Has Have How Implement Let List Make One Please Return Say Show Solve Suppose The Then There These "
+    "They This Two Use Using What When Where Which While Who Why Will With Write You Your"
 )
 _FIRST_WORDS = frozenset(_WORDS.split())
 """Words in capitals that are no names: a sentence of a task begins with them."""
@@ -287,29 +267,17 @@ _LONG = 2
 def is_about_a_task(sentence: str, before: str, tasks: Sequence[str], said: Sequence[str] = ()) -> bool:
     """Tell whether a sentence holds values of a task: a long number of it, two short ones, or a name that no other has.
 
-    What stands in the instructions already is no task's own.
-
-    Args:
-        sentence: A new sentence.
-        before: The instructions that it is to stand in.
-        tasks: The tasks that were shown to who wrote it.
-        said: What was said in the runs on them; of it, numbers count.
+    What stands in the instructions ``before`` is no task's own. Of what was ``said`` in the runs numbers count.
     """
     if _POINTING.search(sentence) and not _POINTING.search(before):
         return True
-    if any(_is_about(sentence, before, set(_NUMBER.findall(text)), set()) for text in said):
-        return True
-    return any(_is_about(sentence, before, *_marks(task, tasks)) for task in tasks)
-
-
-def _marks(task: str, tasks: Sequence[str]) -> tuple[set[str], set[str]]:
-    """The numbers of a task, and the names and quotes that no other task has."""
-    others = "\n".join(other for other in tasks if other != task).casefold()
-    words = {
-        *(name for name in _NAME.findall(task) if name not in _FIRST_WORDS),
-        *(quote.strip() for quote in _QUOTED.findall(task)),
-    }
-    return set(_NUMBER.findall(task)), {word for word in words if word.casefold() not in others}
+    marks = [(set(_NUMBER.findall(text)), set[str]()) for text in said]
+    for task in tasks:
+        others = "\n".join(other for other in tasks if other != task).casefold()
+        words = {name for name in _NAME.findall(task) if name not in _FIRST_WORDS}
+        words |= {quote.strip() for quote in _QUOTED.findall(task)}
+        marks.append((set(_NUMBER.findall(task)), {word for word in words if word.casefold() not in others}))
+    return any(_is_about(sentence, before, *of_task) for of_task in marks)
 
 
 def _is_about(sentence: str, before: str, numbers: set[str], words: set[str]) -> bool:
@@ -351,8 +319,7 @@ class LLMRewriter:
 
     def __init__(self, chat: Chat, *, fewest_failures: int = 3, most_failures: int = 5) -> None:
         self.fewest_failures = fewest_failures
-        self._chat = chat
-        self._most_failures = most_failures
+        self._chat, self._most_failures = chat, most_failures
 
     def write(self, case: PromptCase) -> WrittenPrompt:
         """New instructions for the agent of ``case``; see :class:`PromptWriter`."""
@@ -365,8 +332,7 @@ class LLMRewriter:
         for _ in range(_ANSWERS):
             said = ask(self._chat, rewrite_request(shown, most - len(case.instructions), complaint=complaint))
             used += said.usage
-            text, complaint = _edited(said.text, shown)
-            complaint = complaint or _fault(text, shown, most)
+            text, complaint = _edited(said.text, shown, most)
             if not complaint:
                 return WrittenPrompt(text=text, usage=used)
         return WrittenPrompt(rejected=complaint, usage=used)
@@ -377,8 +343,8 @@ def most_characters(own: str) -> int:
     return len(own) + max(int(_GROWTH * len(own)), _LEAST_ROOM)
 
 
-def _edited(answer: str, case: PromptCase) -> tuple[str, str]:
-    """The instructions with the edits of an answer, and what is wrong with the answer if there are none."""
+def _edited(answer: str, case: PromptCase, most: int) -> tuple[str, str]:
+    """The instructions with the edits of an answer, and why they cannot be used; empty if they can."""
     if DECLINED.match(answer):
         return "", "the model declined"
     edits = parse_edits(answer)
@@ -390,7 +356,14 @@ def _edited(answer: str, case: PromptCase) -> tuple[str, str]:
     kept = [edit for edit in edits if not _is_about_a_task(edit, case)]
     if not kept:
         return "", "it speaks of single tasks only"
-    return apply_edits(case.instructions, kept, case.tools), ""
+    text = apply_edits(case.instructions, kept, case.tools)
+    sentences = _as_compared(text)
+    if sentences == _as_compared(case.instructions):
+        return "", "it changes nothing"
+    if any(sentences == _as_compared(prompt.text) for prompt in case.tried):
+        return "", "it was tried before"
+    too_long = f"the instructions have {len(text)} characters then, and {most} are the most"
+    return text, too_long if len(text) > most else ""
 
 
 def _is_about_a_task(edit: PromptEdit, case: PromptCase) -> bool:
@@ -399,16 +372,6 @@ def _is_about_a_task(edit: PromptEdit, case: PromptCase) -> bool:
     runs = [run.trajectory for run in case.runs]
     said = ["\n".join(step.content for step in run.steps) for run in runs]
     return is_about_a_task(edit.text, case.instructions, [run.task for run in runs], said)
-
-
-def _fault(text: str, case: PromptCase, most: int) -> str:
-    """Reason for which the text cannot be used; empty if it can."""
-    sentences = _as_compared(text)
-    if sentences == _as_compared(case.instructions):
-        return "it changes nothing"
-    if any(sentences == _as_compared(prompt.text) for prompt in case.tried):
-        return "it was tried before"
-    return f"the instructions have {len(text)} characters then, and {most} are the most" if len(text) > most else ""
 
 
 def _as_compared(text: str) -> list[str]:

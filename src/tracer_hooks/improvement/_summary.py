@@ -10,16 +10,22 @@ from tracer_hooks._text import counted
 from tracer_hooks.improvement._improvement import BeforeAfter, Improvement, Outcome, PassShare, RefusedVersion
 from tracer_hooks.report import ReportComparison, ReportImprovement, ReportRefused
 
-_TONES: dict[Outcome, tuple[str, str]] = {
-    "accepted": ("succeeded", "Accepted"),
-    "rejected": ("failed", "Rejected"),
-    "on trial": ("spread", "On trial"),
-    "nothing found": ("unknown", "Nothing found"),
-    "nothing to improve": ("unknown", "Nothing to improve"),
-    "stopped": ("spread", "Broken off"),
+_OUTCOMES: dict[Outcome, tuple[str, str, str]] = {
+    "accepted": ("succeeded", "Accepted", "The new prompts are accepted, as version {}."),
+    "rejected": ("failed", "Rejected", "The new prompts (version {}) are rejected."),
+    "on trial": (
+        "spread",
+        "On trial",
+        "It is not decided yet whether the new prompts are better: version {} stays on trial.",
+    ),
+    "nothing found": ("unknown", "Nothing found", "No better prompts were found."),
+    "nothing to improve": ("unknown", "Nothing to improve", "There is nothing to learn from."),
+    "stopped": ("spread", "Broken off", "Broken off before better prompts were found."),
 }
+"""Tone, badge and heading."""
+_EVIDENCE = {"accept": "enough evidence of a gain", "reject": "enough evidence to reject them"}
 _PARTS = {
-    "propose": ("proposed", "half of them for failures to learn from, half to compare what was written"),
+    "propose": ("proposed", "for failures to learn from, and to compare what was written"),
     "accept": ("tried", "new prompts against old ones"),
     "unused": ("never used", "run once at the end with both"),
     "passed": ("passed in earlier runs", "from the run store, to see that nothing is lost"),
@@ -29,11 +35,11 @@ _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 def summarize(found: Improvement, *, next_steps: Sequence[str] = ()) -> ReportImprovement:
     """The words and figures of an improvement."""
-    tone, badge = _TONES[found.outcome]
+    tone, badge, heading = _OUTCOMES[found.outcome]
     return ReportImprovement(
         team=found.team_name or found.team,
         framework=found.framework,
-        heading=_heading(found),
+        heading=heading.format(found.version),
         tone=tone,
         badge=badge,
         reason=_reason(found),
@@ -41,7 +47,11 @@ def summarize(found: Improvement, *, next_steps: Sequence[str] = ()) -> ReportIm
         parts=tuple((done, found.tasks[name], why) for name, (done, why) in _PARTS.items() if found.tasks.get(name)),
         baseline=_baseline(found),
         blame=tuple(sorted(found.blame.items(), key=lambda share: -share[1])) if any(found.blame.values()) else (),
-        prompts=tuple(changed(found)),
+        prompts=tuple(
+            (agent, found.old.get(agent, ""), text)
+            for agent, text in found.texts.items()
+            if found.old.get(agent, "") != text
+        ),
         trial=_trial(found),
         compared=tuple(_compared_runs(found)),
         search=_search(found),
@@ -50,14 +60,6 @@ def summarize(found: Improvement, *, next_steps: Sequence[str] = ()) -> ReportIm
         provenance=tuple(_provenance(found)),
         next=tuple(next_steps),
     )
-
-
-def changed(found: Improvement) -> Iterator[tuple[str, str, str]]:
-    """The agents whose instructions are others than before, with both texts."""
-    for agent, text in found.texts.items():
-        before = found.old.get(agent, "")
-        if before != text:
-            yield agent, before, text
 
 
 def grouped(refused: Sequence[RefusedVersion]) -> Iterator[ReportRefused]:
@@ -72,18 +74,6 @@ def grouped(refused: Sequence[RefusedVersion]) -> Iterator[ReportRefused]:
         is_same = len({version.why for version in group}) == 1
         why = shown.why if is_same else f"{shown.why}, and the like"
         yield ReportRefused(agent=shown.agent, why=why, count=len(group), text=shown.text)
-
-
-def _heading(found: Improvement) -> str:
-    version = f"version {found.version}"
-    return {
-        "accepted": f"The new prompts are accepted, as {version}.",
-        "rejected": f"The new prompts ({version}) are rejected.",
-        "on trial": f"It is not decided yet whether the new prompts are better: {version} stays on trial.",
-        "nothing found": "No better prompts were found.",
-        "nothing to improve": "There is nothing to improve from these failures.",
-        "stopped": "Broken off before better prompts were found.",
-    }[found.outcome]
 
 
 def _reason(found: Improvement) -> str:
@@ -103,22 +93,25 @@ def _baseline(found: Improvement) -> str:
     if not share.runs:
         count = found.provenance.get("failures")
         return f"{count} failures of earlier runs were read." if found.provenance.get("from_store") else ""
-    return f"As it was, the team passed {_share_words(share)} of the proposing tasks that were run first."
+    return f"As it was, the team passed {_share_words(share)} of the runs in which failures were sought."
 
 
 def _trial(found: Improvement) -> str:
-    if not found.pairs:
+    pairs = found.pairs
+    if not pairs:
         return ""
-    wins = sum(pair.new > pair.old for pair in found.pairs)
-    losses = sum(pair.new < pair.old for pair in found.pairs)
-    count = len(found.pairs)
+    count, new, old = len(pairs), sum(pair.new for pair in pairs), sum(pair.old for pair in pairs)
+    figures = f"Passed {new:g} of {count} with the new prompts, {old:g} of {count} with the old"
+    if any(score not in (0, 1) for pair in pairs for score in (pair.new, pair.old)):
+        figures = f"Mean score {new / count:.2f} with the new prompts, {old / count:.2f} with the old"
+    wins, losses = sum(pair.new > pair.old for pair in pairs), sum(pair.new < pair.old for pair in pairs)
     decided = found.evidence.get("decided_after")
     is_late = isinstance(decided, int) and 0 < decided < count
     after = f" It was decided after {decided} of them, when the others were under way." if is_late else ""
+    evidence = _EVIDENCE.get(str(found.evidence.get("decision")), "not yet enough evidence")
     return (
-        f"{count} pairs of runs, the same task with the new and with the old prompts: better in {wins}, worse in "
-        f"{losses}, the same in {count - wins - losses}. Evidence of a gain: {found.pairs[-1].e_gain:.3g}, and "
-        f"{found.needed:.3g} is what it takes.{after}"
+        f"{figures}: {evidence}. {counted(count, 'pair')}, the same task with both: better in {wins}, worse in "
+        f"{losses}, the same in {count - wins - losses}.{after}"
     )
 
 
@@ -148,7 +141,7 @@ def _search(found: Improvement) -> str:
     if not found.search:
         return ""
     others = max(0, found.candidates - 1)
-    were = {0: "No new candidate was", 1: "1 new candidate was"}.get(others, f"{others} new candidates were")
+    were = f"{counted(others, 'new candidate')} {'was' if others == 1 else 'were'}"
     return f"{were} run on all comparing tasks. The search ended because: {found.search}."
 
 
@@ -166,19 +159,14 @@ def _spent(found: Improvement) -> Iterator[str]:
     yield f"{found.seconds:,.0f} s this time"
 
 
+_FACTS = {"failures": "Failures read", "writer": "Written by", "selector": "Agents chosen by", "job": "Journal"}
+
+
 def _provenance(found: Improvement) -> Iterator[tuple[str, str]]:
     facts = found.provenance
-    if not facts:
-        return
-    source = "stored runs of the team" if facts.get("from_store") else "runs on the proposing tasks"
-    yield "Learnt from", f"{facts.get('failures')} failures in {source}"
-    yield "Written by", str(facts.get("writer"))
-    yield "Agents chosen", "by their blame for the failures" if facts.get("selector") == "blame" else "each in turn"
+    yield from ((words, str(facts[name])) for name, words in _FACTS.items() if name in facts)
     yield "Seed", str(facts.get("seed"))
-    yield "Journal", str(facts.get("job"))
     yield "Team", found.team
-    if found.version is not None:
-        yield "Version", str(found.version)
     runs = facts.get("runs")
     if isinstance(runs, list) and runs:
         shown = ", ".join(str(run)[:12] for run in runs[:12])

@@ -11,42 +11,28 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tracer_hooks.budget import Spending
-from tracer_hooks.diagnosis import Attributor, blames_environment, get_attributor
-from tracer_hooks.errors import BudgetSpentError, ConfigError, ReplayError
-from tracer_hooks.frameworks import RunResult
+from tracer_hooks.diagnosis import blames_environment, get_attributor
+from tracer_hooks.errors import BudgetSpentError, CheckError, ConfigError, ReplayError
+from tracer_hooks.frameworks import RunResult, Verdict
+from tracer_hooks.improvement._improvement import TrialOptions
 from tracer_hooks.improvement._plan import digest
 from tracer_hooks.improvement._prompt_writer import JudgedRun
 from tracer_hooks.journal import Journal
-from tracer_hooks.repair import FeedbackMode, feedback_of
+from tracer_hooks.repair import feedback_of
 from tracer_hooks.replay import Trial
 from tracer_hooks.rerun import check_for, is_built_with_prompts, judge_of, rerunner
 from tracer_hooks.runtime import Check, checked_diagnosis, shared_loop
-from tracer_hooks.schema import RunKind, RunOutcome, Trajectory
-from tracer_hooks.store import RunStore, StoredRun
+from tracer_hooks.schema import Attribution, RunKind, RunOutcome, Trajectory
+from tracer_hooks.store import RunStore
 from tracer_hooks.tasks import SuiteTask
 from tracer_hooks.telemetry import suppressed
 
 _TRIES = 3
 """Runs on one task, before the environment is taken for broken."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class TrialOptions:
-    """Options by which runs are judged and diagnosed."""
-
-    attributor: Attributor = field(default_factory=lambda: get_attributor("auto"))
-    """Diagnoses failed runs."""
-    feedback: FeedbackMode = "masked"
-    """What may be told of the check's reason."""
-    workers: int = 4
-    """Runs that go on at the same time."""
-    backoff_s: float = 1.0
-    """Seconds to wait after a fault of the environment; doubled each time."""
 
 
 class NotMadeError(Exception):
@@ -92,8 +78,15 @@ class PromptedTeam:
         """Run it once on ``task``."""
         new = self.new_in(prompts)
         runner = rerunner(self._target, task.text, check=check_for(self._target, task, self._check), prompts=new)
-        with self._alone() if runner.is_shared else nullcontext():
-            trial = runner.run(kind=RunKind.LIVE)
+        try:
+            with self._alone() if runner.is_shared else nullcontext():
+                trial = runner.run(kind=RunKind.LIVE)
+        except CheckError as error:
+            why = str(error).removeprefix("a run cannot be judged: ")
+            raise CheckError(
+                f"what the team said on the task {task.id!r} cannot be judged: {why}. Runs that are not judged teach "
+                "nothing: correct the check, and go on; earlier verdicts are kept"
+            ) from error
         self._expect_told(trial.trajectory, new)
         return trial
 
@@ -110,7 +103,7 @@ class PromptedTeam:
 
     def _expect_told(self, seen: Trajectory, new: Mapping[str, str]) -> None:
         """Make sure that a run had the prompts that it is counted for."""
-        acted = {step.agent for step in seen.steps}
+        acted, is_built = {step.agent for step in seen.steps}, is_built_with_prompts(self._target)
         for spec in seen.agents:
             own, said = self.own.get(spec.name, "").strip(), (spec.instructions or "").strip()
             if not own or not said:
@@ -121,15 +114,13 @@ class PromptedTeam:
                     "every run. If the team was changed, begin anew with --out DIR; if they hold a date or the task, "
                     "give that in a message"
                 )
-            if spec.name not in new or said != own:
-                continue
-            if is_built_with_prompts(self._target):
+            if spec.name in new and said == own and is_built:
                 raise ConfigError(
                     f"the team was built with prompts[{spec.name!r}], and that agent still has its own instructions; "
                     "expected the new ones. Use them in the factory, or take the parameter 'prompts' away: they are "
                     "then put into the requests to the model"
                 )
-            if spec.name in acted:
+            if spec.name in new and said == own and spec.name in acted:
                 raise ConfigError(
                     f"new instructions do not reach {spec.name!r}: it acts and asks no model that is seen. Give a "
                     "factory with a parameter 'prompts', or let the agent ask for its text with "
@@ -149,7 +140,6 @@ class TeamTrials:
         spending: What may be spent, and what was.
         options: How.
         name: What the runs are made for; those of another name are other runs.
-        renews: Whether a task is run anew each time that it is asked for; if not, it is run once.
         on_run: Told of each run, those from the journal included.
 
     Attributes:
@@ -164,24 +154,19 @@ class TeamTrials:
         options: TrialOptions,
         *,
         name: str = "run",
-        renews: bool = True,
         on_run: Callable[[JudgedRun], None] = lambda run: None,
     ) -> None:
         self._team, self._journal, self._spending, self._options = team, journal, spending, options
-        self._name, self._renews = name, renews
-        self._on_run = on_run
+        self._name, self._on_run = name, on_run
         self.makes_new = True
         self._drawn: Counter[str] = Counter()
-        self._made_once: dict[str, JudgedRun] = {}
 
     def run(self, tasks: Sequence[SuiteTask], prompts: Mapping[str, str]) -> list[JudgedRun]:
         """One new run a task, in the order of the tasks; see :class:`~tracer_hooks.improvement.Trials`."""
-        units = [self._unit(task, prompts) for task in tasks]
         with ThreadPoolExecutor(max(1, self._options.workers), thread_name_prefix="tracer-hooks-improve") as pool:
-            context = contextvars.copy_context
             jobs = [
-                pool.submit(context().run, self._once, unit, task, prompts)
-                for unit, task in zip(units, tasks, strict=True)
+                pool.submit(contextvars.copy_context().run, self._once, self._unit(task, prompts), task, prompts)
+                for task in tasks
             ]
             try:
                 return [job.result() for job in jobs]
@@ -193,12 +178,10 @@ class TeamTrials:
         new = self._team.new_in(prompts)
         named = digest(new, 12) if new else "own"
         unit = f"{self._name}/{named}/{task.suite}/{task.id}/{digest([task.text, task.reference], 12)}"
-        self._drawn[unit] += self._renews
+        self._drawn[unit] += 1
         return f"{unit}/{self._drawn[unit]}"
 
     def _once(self, unit: str, task: SuiteTask, prompts: Mapping[str, str]) -> JudgedRun:
-        if unit in self._made_once:
-            return self._made_once[unit]
         if unit in self._journal:
             run = JudgedRun.model_validate(self._journal[unit]["run"])
         elif not self.makes_new:
@@ -209,8 +192,6 @@ class TeamTrials:
                 raise BudgetSpentError(f"the budget is spent: {refusal}")
             run = self._made(task, prompts)
             self._journal.add(unit, {"run": run.model_dump(mode="json", exclude_defaults=True)})
-        if not self._renews:
-            self._made_once[unit] = run
         self._spending.add(run.usage)
         self._on_run(run)
         return run
@@ -232,33 +213,38 @@ class TeamTrials:
     def _judged(self, task: SuiteTask, trial: Trial) -> JudgedRun:
         seen = trial.trajectory.model_copy(update={"reference": task.reference})
         if seen.outcome is RunOutcome.UNKNOWN:
-            why = seen.outcome_reason or "no check"
             raise ReplayError(
-                f"nothing says whether the run on the task {task.id!r} succeeded ({why}). Give --check MODULE:check, "
-                "or tasks with a reference"
+                f"nothing says whether the run on the task {task.id!r} succeeded: {seen.outcome_reason or 'no check'}"
             )
-        verdict, found = trial.verdict, None
-        if not trial.passed:
-            with suppressed():
-                found = checked_diagnosis(self._options.attributor, seen, task.reference)
-        told = feedback_of(
-            self._options.feedback,
-            verdict.feedback if verdict is not None else None,
-            seen.outcome_reason,
-            task.reference,
-            seen.final_output or "",
-        )
-        score = verdict.rank if verdict is not None else float(trial.passed)
-        return JudgedRun(
-            task=task.id,
-            score=min(1.0, max(0.0, score)),
-            passed=trial.passed,
-            trajectory=seen,
-            attribution=found,
-            feedback=None if trial.passed else told.text,
-            usage=seen.usage,
-            seconds=trial.duration_s,
-        )
+        return judged_run(task.id, seen, self._options, verdict=trial.verdict, seconds=trial.duration_s)
+
+
+def judged_run(
+    task: str,
+    seen: Trajectory,
+    options: TrialOptions,
+    *,
+    verdict: Verdict | None = None,
+    found: Attribution | None = None,
+    seconds: float = 0.0,
+) -> JudgedRun:
+    """A run with its score; a failed one with what the team may be told of the reason, and diagnosed if it is not."""
+    passed = seen.outcome is RunOutcome.SUCCEEDED
+    if not passed and found is None:
+        with suppressed():
+            found = checked_diagnosis(get_attributor(options.attributor), seen, seen.reference)
+    score, said = (verdict.rank, verdict.feedback) if verdict is not None else (float(passed), None)
+    told = feedback_of(options.feedback, said, seen.outcome_reason, seen.reference, seen.final_output or "")
+    return JudgedRun(
+        task=task,
+        score=min(1.0, max(0.0, score)),
+        passed=passed,
+        trajectory=seen,
+        attribution=found,
+        feedback=None if passed else told.text,
+        usage=seen.usage,
+        seconds=seconds,
+    )
 
 
 _MOST_FAILURES = 60
@@ -266,81 +252,65 @@ _MOST_PASSED = 40
 _LOOKED_AT = 600
 
 
-class EarlierRuns:
-    """Runs of one team in the store; what is taken of them stands in the journal: every session takes the same."""
+def earlier_failures(
+    path: str | Path | None, journal: Journal, like: Trajectory, options: TrialOptions, *, but: Iterable[str]
+) -> tuple[JudgedRun, ...]:
+    """The newest failed first attempts in the store of the team that ran ``like``; every session takes the same.
 
-    def __init__(self, store: str | Path | None, journal: Journal, like: Trajectory) -> None:
-        self._store, self._journal, self._like = store, journal, like
-
-    def failures(self, options: TrialOptions) -> tuple[JudgedRun, ...]:
-        """The newest failed first attempts, diagnosed anew where they have no diagnosis."""
-        if "failures" not in self._journal:
-            self._journal.add("failures", {"runs": self._newest_failures()})
-        with RunStore(self._store, read_only=True) as runs:
-            stored = [runs.get(run_id, with_tape=False) for run_id in self._journal["failures"]["runs"]]
-        return tuple(judged_failure(run, options) for run in stored)
-
-    def passed_tasks(self, known: Iterable[SuiteTask], accepts: Callable[[SuiteTask, str], bool]) -> list[SuiteTask]:
-        """Tasks of runs that passed.
-
-        Args:
-            known: Tasks that the job has already.
-            accepts: Whether the answer that was given then passes now; a task that cannot be judged is left out.
-        """
-        if "passed" not in self._journal:
-            rows = [task.model_dump(mode="json") for task in self._passed(known, accepts)]
-            self._journal.add("passed", {"tasks": rows})
-        return [SuiteTask.model_validate(row) for row in self._journal["passed"]["tasks"]]
-
-    def _passed(self, known: Iterable[SuiteTask], accepts: Callable[[SuiteTask, str], bool]) -> list[SuiteTask]:
-        taken = {_spelled(task.text) for task in known}
-        found: list[SuiteTask] = []
-        for run in self._succeeded():
-            if _spelled(run.task) in taken:
-                continue
-            task = SuiteTask(id=f"passed-{run.run_id}", text=run.task, reference=run.trajectory.reference)
-            if accepts(task, run.trajectory.final_output or ""):
-                taken.add(_spelled(task.text))
-                found.append(task)
-            if len(found) == _MOST_PASSED:
-                break
-        return found
-
-    def _succeeded(self) -> Iterator[StoredRun]:
-        with RunStore(self._store) as store:
-            for head in store.list(limit=_LOOKED_AT, team=self._like.team, outcome=RunOutcome.SUCCEEDED):
-                of_team = head.framework == self._like.framework and head.kind is not RunKind.IMPORTED
-                if of_team and head.task.strip():
-                    yield store.get(head.run_id, with_tape=False)
-
-    def _newest_failures(self) -> list[str]:
-        team = self._like.team
-        with RunStore(self._store, read_only=True) as runs:
-            heads = runs.list(limit=_LOOKED_AT, team=team, outcome=RunOutcome.FAILED)
-        found = [one.run_id for one in heads if one.framework == self._like.framework and one.kind is RunKind.LIVE]
-        if not found:
-            raise ConfigError(
-                f"the run store holds no failed run of the team {team!r}, expected some to learn from. See what it "
-                "holds with: tracer-hooks runs list"
-            )
-        return found[:_MOST_FAILURES]
-
-
-def judged_failure(run: StoredRun, options: TrialOptions) -> JudgedRun:
-    """A failed run of the store with its diagnosis; made anew where none is stored."""
-    seen, found = run.trajectory, run.attribution
-    if found is None:
-        found = checked_diagnosis(options.attributor, seen, seen.reference)
-    told = feedback_of(options.feedback, None, run.outcome_reason, seen.reference, seen.final_output or "")
-    return JudgedRun(
-        task=f"run-{run.run_id}",
-        score=0.0,
-        passed=False,
-        trajectory=seen,
-        attribution=found,
-        feedback=told.text,
-        usage=seen.usage,
+    Tasks ``but`` are left out: new prompts are tried on them, and what was read is no evidence.
+    """
+    with RunStore(path, read_only=True) as store:
+        if "failures" not in journal:
+            heads = store.list(limit=_LOOKED_AT, team=like.team, outcome=RunOutcome.FAILED)
+            of_team = [one for one in heads if one.framework == like.framework and one.kind is RunKind.LIVE]
+            left_out = set(map(_spelled, but))
+            found = [one.run_id for one in of_team if _spelled(one.task) not in left_out]
+            if not found:
+                named = f"{like.team!r}{', other than on tasks that accept' if of_team else ''}"
+                raise ConfigError(
+                    f"the run store holds no failed run of the team {named}, expected some to learn from. See what it "
+                    "holds with: tracer-hooks runs list"
+                )
+            journal.add("failures", {"runs": found[:_MOST_FAILURES]})
+        stored = [store.get(run_id, with_tape=False) for run_id in journal["failures"]["runs"]]
+    return tuple(
+        judged_run(
+            f"run-{run.run_id}",
+            run.trajectory.model_copy(update={"outcome": run.outcome, "outcome_reason": run.outcome_reason}),
+            options,
+            found=run.attribution,
+        )
+        for run in stored
     )
+
+
+def earlier_passed(
+    path: str | Path | None,
+    journal: Journal,
+    like: Trajectory,
+    known: Iterable[str],
+    accepts: Callable[[SuiteTask, str], bool],
+) -> list[SuiteTask]:
+    """Tasks of runs in the store that passed, of the team that ran ``like``; every session takes the same.
+
+    Those that are ``known`` are left out, and those whose answer then is not one that the job ``accepts``.
+    """
+    if "passed" not in journal:
+        taken, found = {"", *map(_spelled, known)}, []
+        with RunStore(path) as store:
+            for head in store.list(limit=_LOOKED_AT, team=like.team, outcome=RunOutcome.SUCCEEDED):
+                text = _spelled(head.task)
+                if head.framework != like.framework or head.kind is RunKind.IMPORTED or text in taken:
+                    continue
+                run = store.get(head.run_id, with_tape=False).trajectory
+                task = SuiteTask(id=f"passed-{head.run_id}", text=head.task, reference=run.reference)
+                if accepts(task, run.final_output or ""):
+                    taken.add(text)
+                    found.append(task.model_dump(mode="json"))
+                if len(found) == _MOST_PASSED:
+                    break
+        journal.add("passed", {"tasks": found})
+    return [SuiteTask.model_validate(row) for row in journal["passed"]["tasks"]]
 
 
 def _spelled(text: str) -> str:

@@ -10,17 +10,10 @@ from datetime import UTC, datetime
 from tracer_hooks.budget import Spending
 from tracer_hooks.errors import BudgetSpentError, StoreError
 from tracer_hooks.improvement._acceptance import AcceptanceRule, AcceptanceTest, Decision, PairedEvidence
-from tracer_hooks.improvement._improvement import (
-    BeforeAfter,
-    Improvement,
-    Outcome,
-    PassShare,
-    RefusedVersion,
-    TrialPair,
-)
+from tracer_hooks.improvement._improvement import BeforeAfter, Improvement, Outcome, PassShare, TrialPair
 from tracer_hooks.improvement._plan import Split
 from tracer_hooks.improvement._prompt_search import SearchResult
-from tracer_hooks.improvement._prompt_writer import JudgedRun, Trials
+from tracer_hooks.improvement._prompt_writer import JudgedRun
 from tracer_hooks.improvement._team_trials import NotMadeError, TeamTrials
 from tracer_hooks.journal import Journal
 from tracer_hooks.replay import paired_interval
@@ -32,56 +25,6 @@ Pair = tuple[JudgedRun, JudgedRun]
 """A task with the new prompts and with the old ones."""
 
 
-@dataclass
-class TrialOfVersion:
-    """Runs pairs and feeds them to the acceptance test.
-
-    New tasks and formerly passed ones come in turns. When all tasks have been run they are run anew, in another order,
-    as long as more pairs may be run: it is then the mean over these tasks that is tested.
-
-    Attributes:
-        trials: Runs the team.
-        new: The new instructions.
-        old: Those before.
-        rule: When it is decided.
-        batch: Pairs that are run at once; the test looks at one after the other.
-        seed: Of the order.
-        on_pair: Told of each pair, and whether its task was formerly passed.
-        is_open: Asked before each batch whether there is still something to decide.
-        test: What the pairs say so far.
-        pairs: All pairs so far, each with whether its task was formerly passed.
-    """
-
-    trials: Trials
-    new: Mapping[str, str]
-    old: Mapping[str, str]
-    rule: AcceptanceRule
-    batch: int = 4
-    seed: int = 0
-    on_pair: Callable[[Pair, bool], None] = lambda pair, formerly_passed: None
-    is_open: Callable[[], bool] = lambda: True
-    test: AcceptanceTest = field(init=False)
-    pairs: list[tuple[Pair, bool]] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.test = AcceptanceTest(self.rule)
-
-    def decide(self, accept: Sequence[SuiteTask], passed: Sequence[SuiteTask]) -> Decision:
-        """Run pairs until the test has decided, or may not go on."""
-        test = self.test
-        turns = _in_turns(_rounds(accept, self.seed), _rounds(passed, self.seed + 1), bool(passed))
-        while not test.is_spent and self.is_open():
-            size = min(max(1, self.batch), self.rule.most_pairs - test.pairs)
-            chosen = [next(turns) for _ in range(size)]
-            tasks = [task for task, _ in chosen]
-            pairs = zip(self.trials.run(tasks, self.new), self.trials.run(tasks, self.old), strict=True)
-            for pair, (_, formerly_passed) in zip(pairs, chosen, strict=True):
-                test.add(pair[0].score, pair[1].score, formerly_passed=formerly_passed)
-                self.pairs.append((pair, formerly_passed))
-                self.on_pair(pair, formerly_passed)
-        return test.decision
-
-
 def _rounds(tasks: Sequence[SuiteTask], seed: int) -> Iterator[SuiteTask]:
     """The tasks, shuffled, again and again."""
     chance = random.Random(seed)
@@ -89,29 +32,138 @@ def _rounds(tasks: Sequence[SuiteTask], seed: int) -> Iterator[SuiteTask]:
         yield from chance.sample(list(tasks), len(tasks))
 
 
-def _in_turns(
-    accept: Iterator[SuiteTask], passed: Iterator[SuiteTask], has_passed: bool
-) -> Iterator[tuple[SuiteTask, bool]]:
+def _in_turns(accept: Sequence[SuiteTask], passed: Sequence[SuiteTask], seed: int) -> Iterator[tuple[SuiteTask, bool]]:
     """Two new tasks and one formerly passed one, and so on."""
+    new, former = _rounds(accept, seed), _rounds(passed, seed + 1)
     while True:
-        yield next(accept), False
-        yield next(accept), False
-        if has_passed:
-            yield next(passed), True
+        yield next(new), False
+        yield next(new), False
+        if passed:
+            yield next(former), True
+
+
+@dataclass
+class TrialOfVersion:
+    """The trial of one version: pairs of runs are fed to the acceptance test, and its state in the store follows.
+
+    New tasks and formerly passed ones come in turns. When all tasks have been run they are run anew, in another order,
+    as long as more pairs may be run: it is then the mean over these tasks that is tested.
+
+    ``batch`` pairs of runs with the ``new`` and the ``old`` instructions are made at once, the ``test`` looks at one
+    after the other, and ``pairs`` are those so far, each with whether its task was formerly passed.
+    """
+
+    store: PromptStore
+    version: PromptVersion
+    trials: TeamTrials
+    new: Mapping[str, str]
+    old: Mapping[str, str]
+    rule: AcceptanceRule
+    batch: int
+    seed: int
+    test: AcceptanceTest = field(init=False)
+    pairs: list[tuple[Pair, bool]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.test = AcceptanceTest(self.rule)
+
+    def decided(self, accept: Sequence[SuiteTask], passed: Sequence[SuiteTask]) -> tuple[Outcome, str]:
+        """Decide what becomes of the version, and say why; its state in the store is then the same.
+
+        A version that was closed by somebody else, by hand or by another job with the same prompts, is not run any
+        more: the pairs that were run before are counted, and its state is taken as it is.
+        """
+        was_open = self.version.state is PromptState.ON_TRIAL
+        self.trials.makes_new = was_open
+        try:
+            self._run_pairs(accept, passed, self._is_open if was_open else lambda: True)
+        except (NotMadeError, BudgetSpentError):
+            if was_open:
+                raise
+        finally:
+            self.trials.makes_new = True
+        return self._settled() if was_open and self._is_open() else self._closed()
+
+    def _run_pairs(self, accept: Sequence[SuiteTask], passed: Sequence[SuiteTask], goes_on: Callable[[], bool]) -> None:
+        """Run pairs until the test has decided, or may not go on."""
+        test = self.test
+        turns = _in_turns(accept, passed, self.seed)
+        while not test.is_spent and goes_on():
+            chosen = [next(turns) for _ in range(min(max(1, self.batch), self.rule.most_pairs - test.pairs))]
+            tasks = [task for task, _ in chosen]
+            pairs = zip(self.trials.run(tasks, self.new), self.trials.run(tasks, self.old), strict=True)
+            for pair, (_, formerly_passed) in zip(pairs, chosen, strict=True):
+                test.add(pair[0].score, pair[1].score, formerly_passed=formerly_passed)
+                self.pairs.append((pair, formerly_passed))
+                for run, arm in zip(pair, (PromptArm.NEW, PromptArm.OLD), strict=True):
+                    outcome = PromptOutcome(
+                        run_id=run.trajectory.run_id,
+                        arm=arm,
+                        phase=PromptPhase.TRIAL,
+                        passed=run.passed,
+                        score=run.score,
+                        counted_at=datetime.now(UTC),
+                        task=run.task,
+                    )
+                    self.store.count(self.version.team, self.version.number, outcome)
+
+    def _settled(self) -> tuple[Outcome, str]:
+        """Bring the store to the test's decision."""
+        test, version = self.test, self.version
+        if test.decision is Decision.UNDECIDED:
+            return "on trial", test.reason
+        if test.decision is Decision.REJECT:
+            return self._rejected(test.reason)
+        try:
+            self.store.accept(version.team, version.number, reason=test.reason, evidence=dict(test.evidence))
+        except StoreError as error:
+            return self._not_accepted(error)
+        return "accepted", test.reason
+
+    def _rejected(self, reason: str) -> tuple[Outcome, str]:
+        try:
+            self.store.roll_back(
+                self.version.team, self.version.number, reason=reason, evidence=dict(self.test.evidence)
+            )
+        except StoreError:
+            if self._is_open():
+                raise
+            return self._closed()  # somebody else closed it in this moment
+        return "rejected", reason
+
+    def _not_accepted(self, error: StoreError) -> tuple[Outcome, str]:
+        """The version is better, and cannot be accepted: it was closed meanwhile, or another one is in its way."""
+        if not self._is_open():
+            return self._closed()
+        current = self.store.current(self.version.team)
+        if current is not None and current.is_pinned:
+            pinned = f"They are not accepted as long as version {current.number} is pinned."
+            return "on trial", f"{self.test.reason} {pinned}"
+        if (current.number if current is not None else None) == self.version.parent:
+            raise error
+        named = "the team's own prompts are in use" if current is None else f"version {current.number} was accepted"
+        return self._rejected(f"{self.test.reason} But meanwhile {named}, with which they were not compared.")
+
+    def _closed(self) -> tuple[Outcome, str]:
+        version = self.store.get(self.version.team, self.version.number)
+        is_accepted, why = version.state is PromptState.ACCEPTED, version.reason or "no reason was given"
+        if why == self.test.reason:
+            return "accepted" if is_accepted else "rejected", why
+        if is_accepted:
+            return "accepted", f"Another job accepted version {version.number} meanwhile: {why}"
+        when = "while it was on trial" if version.accepted_at is None else "after it was accepted"
+        return "rejected", f"Version {version.number} was rolled back {when}: {why}"
+
+    def _is_open(self) -> bool:
+        return self.store.get(self.version.team, self.version.number).state is PromptState.ON_TRIAL
 
 
 @dataclass
 class ImprovementState:
-    """Filled in as the job goes on, so that one that is broken off can say what it has.
+    """Facts of a job, filled in as it goes on, so that one that is broken off can say what it has.
 
-    Attributes:
-        outcome: What the job has come to, should it end here.
-        reason: Why; empty where the limit that ends it is the reason.
-        first: The first run: it shows what the team is called, and what its agents are told.
-        own: The instructions that the team itself has.
-        present: Those before this job.
-        old: Those before this job, of the agents that may be rewritten.
-        texts: The new ones, of the agents whose instructions differ from the team's own.
+    ``outcome`` and ``reason`` hold should it end here; ``own`` are the instructions of the team itself, ``present``
+    those before this job, ``old`` those of them that may be rewritten, ``texts`` the new ones that are not the own.
     """
 
     outcome: Outcome = "stopped"
@@ -135,10 +187,7 @@ class ImprovementState:
 
     def result(self, outcome: Outcome, reason: str, *, split: Split, spending: Spending, writing: Usage) -> Improvement:
         """The record of it all."""
-        search = self.search
-        parts = {"propose": split.propose, "accept": split.accept, "unused": split.unused}
-        refused = search.refused if search is not None else ()
-        trial = self.trial
+        search, trial = self.search, self.trial
         passed = [pair for pair, formerly_passed in trial.pairs if formerly_passed] if trial is not None else []
         return Improvement(
             team=self.team,
@@ -149,15 +198,15 @@ class ImprovementState:
             version=self.version,
             texts=self.texts,
             old=self.present,
-            tasks={**{name: len(part) for name, part in parts.items()}, "passed": len(self.passed_tasks)},
+            tasks={**split.sizes, "passed": len(self.passed_tasks)},
             baseline=share_of(self.baseline),
             blame=self.blame,
             candidates=len(search.candidates) if search is not None else 0,
-            refused=tuple(RefusedVersion(agent=prompt.agent, text=prompt.text, why=prompt.why) for prompt in refused),
+            refused=search.refused if search is not None else (),
             search=search.stopped if search is not None else "",
             evidence=dict(trial.test.evidence) if trial is not None and trial.pairs else {},
             needed=1 / trial.rule.alpha if trial is not None else 20.0,
-            pairs=trial_pairs(trial.pairs) if trial is not None else (),
+            pairs=tuple(_trial_pairs(trial.pairs)) if trial is not None else (),
             notes=tuple(self.notes),
             provenance=self.provenance,
             unused=before_after(self.unused) if self.unused else None,
@@ -171,21 +220,17 @@ class ImprovementState:
         )
 
 
-def share_of(runs: Iterable[JudgedRun]) -> PassShare:
+def share_of(runs: Sequence[JudgedRun]) -> PassShare:
     """Count the runs that passed."""
-    known = list(runs)
-    return PassShare(runs=len(known), passes=sum(run.passed for run in known), score=sum(run.score for run in known))
+    return PassShare(runs=len(runs), passes=sum(run.passed for run in runs), score=sum(run.score for run in runs))
 
 
-def trial_pairs(pairs: Iterable[tuple[Pair, bool]]) -> tuple[TrialPair, ...]:
+def _trial_pairs(pairs: Iterable[tuple[Pair, bool]]) -> Iterator[TrialPair]:
     """The pairs as they are kept, with how the evidence of a gain grew."""
-    gain, kept = PairedEvidence(), []
-    for (new, old), formerly_passed in pairs:
+    gain = PairedEvidence()
+    for (new, old), was_passed in pairs:
         gain.add(new.score - old.score)
-        kept.append(
-            TrialPair(task=new.task, new=new.score, old=old.score, formerly_passed=formerly_passed, e_gain=gain.e_value)
-        )
-    return tuple(kept)
+        yield TrialPair(task=new.task, new=new.score, old=old.score, formerly_passed=was_passed, e_gain=gain.e_value)
 
 
 def before_after(pairs: Sequence[Pair]) -> BeforeAfter:
@@ -193,133 +238,24 @@ def before_after(pairs: Sequence[Pair]) -> BeforeAfter:
     won = sum(new.passed and not old.passed for new, old in pairs)
     lost = sum(old.passed and not new.passed for new, old in pairs)
     low, high = paired_interval(won, lost, len(pairs))
-    return BeforeAfter(
-        before=share_of(old for _, old in pairs), after=share_of(new for new, _ in pairs), low=low, high=high
-    )
+    after, before = (share_of(runs) for runs in zip(*pairs, strict=True))
+    return BeforeAfter(before=before, after=after, low=low, high=high)
 
 
-_UNIT = "version"
-
-
-@dataclass(frozen=True, kw_only=True)
-class StoredVersion:
-    """One version, and the trial that decides on it."""
-
-    store: PromptStore
-    version: PromptVersion
-    trials: TeamTrials
-    trial: TrialOfVersion
-
-    def decided(self, accept: Sequence[SuiteTask], passed: Sequence[SuiteTask]) -> tuple[Outcome, str]:
-        """Decide what becomes of the version, and say why; its state in the store is then the same.
-
-        A version that was closed by somebody else, by hand or by another job with the same prompts, is not run any
-        more: the pairs that were run before are counted, and its state is taken as it is.
-        """
-        self.trial.on_pair = self._count
-        self.trial.is_open = self._is_open
-        if self.version.state is not PromptState.ON_TRIAL:
-            self._recount(accept, passed)
-            return self._closed()
-        decision = self.trial.decide(accept, passed)
-        if not self._is_open():
-            return self._closed()
-        return self._settled(decision, self.trial.test)
-
-    def _settled(self, decision: Decision, test: AcceptanceTest) -> tuple[Outcome, str]:
-        if decision is Decision.ACCEPT:
-            version, evidence = self.version, dict(test.evidence)
-            try:
-                self.store.accept(version.team, version.number, reason=test.reason, evidence=evidence)
-            except StoreError as error:
-                return self._not_accepted(test, error)
-            return "accepted", test.reason
-        if decision is Decision.REJECT:
-            return self._rejected(test.reason)
-        return "on trial", test.reason
-
-    def _rejected(self, reason: str) -> tuple[Outcome, str]:
-        team, number, evidence = self.version.team, self.version.number, dict(self.trial.test.evidence)
-        try:
-            self.store.roll_back(team, number, reason=reason, evidence=evidence)
-        except StoreError:
-            if self._is_open():
-                raise
-            return self._closed()  # somebody else closed it in this moment
-        return "rejected", reason
-
-    def _not_accepted(self, test: AcceptanceTest, error: StoreError) -> tuple[Outcome, str]:
-        """The version is better, and cannot be accepted: it was closed meanwhile, or another one is in its way."""
-        if not self._is_open():
-            return self._closed()
-        current = self.store.current(self.version.team)
-        if current is not None and current.is_pinned:
-            return "on trial", f"{test.reason} They are not accepted as long as version {current.number} is pinned."
-        if (current.number if current is not None else None) == self.version.parent:
-            raise error
-        named = "the team's own prompts are in use" if current is None else f"version {current.number} was accepted"
-        return self._rejected(f"{test.reason} But meanwhile {named}, with which they were not compared.")
-
-    def _recount(self, accept: Sequence[SuiteTask], passed: Sequence[SuiteTask]) -> None:
-        """Take the pairs of earlier sessions into the record, and run none."""
-        self.trial.is_open = lambda: True
-        self.trials.makes_new = False
-        try:
-            self.trial.decide(accept, passed)
-        except (NotMadeError, BudgetSpentError):
-            return
-        finally:
-            self.trials.makes_new = True
-
-    def _closed(self) -> tuple[Outcome, str]:
-        version = self.store.get(self.version.team, self.version.number)
-        if version.state is PromptState.ACCEPTED:
-            return "accepted", version.reason
-        why = version.reason or "no reason was given"
-        if why == self.trial.test.reason:
-            return "rejected", why
-        when = "while it was on trial" if version.accepted_at is None else "after it was accepted"
-        return "rejected", f"Version {version.number} was rolled back {when}: {why}"
-
-    def _is_open(self) -> bool:
-        return self.store.get(self.version.team, self.version.number).state is PromptState.ON_TRIAL
-
-    def _count(self, pair: Pair, formerly_passed: bool) -> None:
-        for run, arm in zip(pair, (PromptArm.NEW, PromptArm.OLD), strict=True):
-            self.store.count(self.version.team, self.version.number, _outcome(run, arm))
-
-
-def put_on_trial(
-    store: PromptStore, journal: Journal, found: ImprovementState, provenance: Mapping[str, Json]
-) -> PromptVersion:
+def put_on_trial(store: PromptStore, journal: Journal, found: ImprovementState) -> PromptVersion:
     """The version of this job; however often it begins again, it is proposed once."""
-    if _UNIT not in journal:
+    if "version" not in journal:
         first = found.first
         assert first is not None  # the team was run before anything was proposed
         own = {agent: found.own[agent] for agent in found.texts}
         about = {"team_name": first.team, "framework": first.framework}
-        version = store.propose(found.team, found.texts, own, provenance=provenance, **about)
-        journal.add(_UNIT, {"number": version.number})
-    number = int(journal[_UNIT]["number"])
-    version = store.get(found.team, number)
-    if version.state is not PromptState.PROPOSED:
-        return version
+        version = store.propose(found.team, found.texts, own, provenance=found.provenance, **about)
+        journal.add("version", {"number": version.number})
+    number = int(journal["version"]["number"])
     try:
-        return store.start_trial(found.team, number)
-    except StoreError:
-        version = store.get(found.team, number)
-        if version.state is PromptState.PROPOSED:
+        if store.get(found.team, number).state is PromptState.PROPOSED:
+            store.start_trial(found.team, number)
+    except StoreError:  # unless another job with the same texts put it on trial in this moment
+        if store.get(found.team, number).state is PromptState.PROPOSED:
             raise
-        return version  # another job with the same texts put it on trial in this moment
-
-
-def _outcome(run: JudgedRun, arm: PromptArm) -> PromptOutcome:
-    return PromptOutcome(
-        run_id=run.trajectory.run_id,
-        arm=arm,
-        phase=PromptPhase.TRIAL,
-        passed=run.passed,
-        score=run.score,
-        counted_at=datetime.now(UTC),
-        task=run.task,
-    )
+    return store.get(found.team, number)

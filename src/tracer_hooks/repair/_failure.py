@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 from tracer_hooks.repair._repair import PastTrial, Repair, RepairTarget
-from tracer_hooks.schema import Attribution, ErrorMode, Evidence, Trajectory
+from tracer_hooks.schema import Attribution, ErrorMode, Evidence, Finding, Trajectory
 from tracer_hooks.values import items_of, mentions, mentions_in
 
 _SHORTEST_ITEM = 3
@@ -266,7 +266,9 @@ class Failure:
         secrets = Secrets.of(run)
         if attribution is not None:
             evidence = _without_answer(run, attribution.evidence, secrets)
-            attribution = attribution.model_copy(update={"evidence": evidence, "explanation": None})
+            findings = tuple(_finding_without_answer(each, secrets) for each in attribution.findings)
+            hides = {"evidence": evidence, "findings": findings, "expected": None, "advice": "", "explanation": None}
+            attribution = attribution.model_copy(update=hides)
         return cls(
             trajectory=run.model_copy(update={"reference": None, "outcome_reason": None}),
             attribution=attribution,
@@ -302,6 +304,14 @@ class Failure:
     def instructions(self, agent: str) -> str | None:
         """The agent's instructions; None where they are not known."""
         return self.trajectory.instructions_of(agent)
+
+
+def _finding_without_answer(found: Finding, secrets: Secrets) -> Finding:
+    values = found.values
+    shown = (found.text, found.quote, *((values.claimed, values.right) if values is not None else ()))
+    if not any(secrets.are_in(text) for text in shown if text):
+        return found
+    return found.model_copy(update={"text": hidden(found.text, secrets) or HIDDEN, "quote": "", "values": None})
 
 
 def _without_answer(run: Trajectory, evidence: Sequence[Evidence], secrets: Secrets) -> tuple[Evidence, ...]:
@@ -353,10 +363,11 @@ class RepairStrategy(Protocol):
 
         Args:
             failure: The failed run, and what was tried before.
-            step: The step that the trial resumes at; None for a run from scratch.
+            step: The step that the trial resumes at; None where it is the strategy's to say: from scratch, or at one of
+                ``failure.steps``.
 
         Returns:
-            The repair, with this step as its ``resume_from``; None where the strategy has nothing to propose there.
+            The repair; None where the strategy has nothing to propose there.
         """
         ...
 

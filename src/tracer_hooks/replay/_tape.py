@@ -26,6 +26,7 @@ from tracer_hooks.telemetry import (
     RequestedTool,
     RunInvocation,
     ToolInvocation,
+    class_name,
     message_text,
 )
 
@@ -204,15 +205,15 @@ def recorded_failure(error: str) -> RecordedFailureError:
     The classes of client libraries cannot be made again: code that waits for one of them does not see this as one.
 
     Args:
-        error: Type and text, ``"TimeoutError: no answer"``.
+        error: Type and text, ``"TimeoutError: no answer"`` or ``"httpx.ConnectError: no answer"``.
     """
-    name, _, text = error.partition(": ")
-    name = name.replace("\x00", "")  # which no class can have in its name
-    known = getattr(builtins, name, None)
+    kind, _, text = error.partition(": ")
+    module, _, name = kind.replace("\x00", "").rpartition(".")  # which no class can have in its name
+    known = None if module else getattr(builtins, name, None)
     bases: tuple[type, ...] = (RecordedFailureError,)
     if isinstance(known, type) and issubclass(known, Exception) and not issubclass(known, _ENDS_LOOPS):
         bases = (RecordedFailureError, known) if known is not Exception else bases
-    members = {"__str__": lambda _: text, "__module__": RecordedFailureError.__module__}
+    members = {"__str__": lambda _: text, "__module__": module or "builtins"}
     try:
         failure: RecordedFailureError = type(name, bases, members)(text)
     except TypeError:  # it wants other arguments than a text
@@ -341,7 +342,7 @@ def _model_call(chat: ChatInvocation, messages: _Messages) -> TapedModelCall:
         model=reply.model,
         response_id=reply.response_id,
         latency_s=_seconds(chat),
-        error=None if chat.error is None else _error(chat.error),
+        error=None if chat.error is None else f"{chat.attributes[semconv.ERROR_TYPE]}: {chat.error}",
     )
 
 
@@ -360,14 +361,10 @@ def _tool_call(tool: ToolInvocation, is_around_agents: bool) -> TapedToolCall:
         is_error=tool.error is not None or semconv.ERROR_TYPE in attributes,
         value=None if tool.value is ToolInvocation.NONE else to_json_value(tool.value),
         is_none=tool.value is ToolInvocation.NONE,
-        error=None if raised is None else _error(raised),
+        error=None if raised is None else f"{class_name(type(raised))}: {raised}",
         is_routing=is_around_agents or semconv.TRANSFER_TARGET in attributes,
         latency_s=_seconds(tool),
     )
-
-
-def _error(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}"
 
 
 def _seconds(invocation: Invocation) -> float:

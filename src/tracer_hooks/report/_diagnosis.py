@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Set
 from typing import TYPE_CHECKING
 
-from tracer_hooks.report._wording import View, clean, in_seconds, one_line
+from tracer_hooks.report._wording import View, clean, in_seconds, one_line, styled
 from tracer_hooks.schema import Attribution, RunOutcome, Trajectory, explanation
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
-    from rich.text import Text
 
 _OPENINFERENCE = "leave OPENINFERENCE_HIDE_INPUTS and OPENINFERENCE_HIDE_OUTPUTS unset (OpenInference)"
 _TRACELOOP = "set TRACELOOP_TRACE_CONTENT=true (OpenLLMetry)"
@@ -114,22 +113,22 @@ def diagnosis_text(trajectory: Trajectory, attribution: Attribution) -> Renderab
 
 def _lines(trajectory: Trajectory, attribution: Attribution) -> Iterator[RenderableType]:
     heading, *lines = explanation(attribution)
-    yield _text((one_line(heading.text, 400), "bold red" if attribution.certainty == "clear" else "bold yellow"))
-    yield _text((_run_line(trajectory), "dim"))
+    yield styled((one_line(heading.text, 400), "bold red" if attribution.certainty == "clear" else "bold yellow"))
+    yield styled((_run_line(trajectory), "dim"))
     for line in lines:
         if line.role not in ("advice", "words"):
             indented = "  " if line.role in ("finding", "quote") else ""
             text = f"“{one_line(line.text, _LONGEST)}”" if line.role == "quote" else one_line(line.text, _LONGEST)
-            yield _text((f"{indented}{'  ' if line.role == 'quote' else ''}{text}", _STYLES[line.role]))
+            yield styled((f"{indented}{'  ' if line.role == 'quote' else ''}{text}", _STYLES[line.role]))
     if told := suggestion(attribution, trajectory):
-        yield _text(("What to try  ", "bold"), (one_line(told, _LONGEST), ""))
+        yield styled(("What to try  ", "bold"), (one_line(told, _LONGEST), ""))
     if attribution.certainty in ("clear", "likely"):
         mode = "" if attribution.error_mode is None else f"{attribution.error_mode.title}, "
-        yield _text((f"{mode}confidence {attribution.confidence:.0%}, by {_source(attribution)}", "dim"))
+        yield styled((f"{mode}confidence {attribution.confidence:.0%}, by {_source(attribution)}", "dim"))
     else:
-        yield _text((f"by {_source(attribution)}", "dim"))
+        yield styled((f"by {_source(attribution)}", "dim"))
     if attribution.explanation is not None:
-        yield from (_text((one_line(line.text, 2 * _LONGEST), "")) for line in attribution.explanation.lines)
+        yield from (styled((one_line(line.text, 2 * _LONGEST), "")) for line in attribution.explanation.lines)
 
 
 def _run_line(trajectory: Trajectory) -> str:
@@ -139,9 +138,3 @@ def _run_line(trajectory: Trajectory) -> str:
     if trajectory.outcome_reason:
         parts.append(one_line(trajectory.outcome_reason, 160))
     return ", ".join(parts)
-
-
-def _text(*parts: tuple[str, str]) -> Text:
-    from rich.text import Text
-
-    return Text.assemble(*parts)

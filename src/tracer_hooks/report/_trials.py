@@ -8,12 +8,11 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from tracer_hooks.repair import PastTrial, Repair, RepairLog, RepairTarget
-from tracer_hooks.report._wording import View, clean, excerpt, in_seconds, one_line, prompt_diff
+from tracer_hooks.report._wording import View, clean, excerpt, in_seconds, one_line, prompt_diff, styled
 from tracer_hooks.schema import Attribution, RunOutcome, Trajectory, Usage
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
-    from rich.text import Text
 
 _AGENT = 60
 _WHY = 600
@@ -115,43 +114,18 @@ def what_it_shows(log: RepairLog) -> str:
     """Return what a recovery says about the step at fault, no surer than its number; empty without a recovery."""
     if not log.recovered:
         return ""
-    step = log.verified
     last = log.trials[-1]
+    step = last.repair.resume_from
     if step is None:
-        if last.repair.resume_from is None:
-            return "No step is verified: a run from scratch that passes does not say where the failed one went wrong."
-        return "No step is verified: the run that passed did not keep to the record before the step it resumed at."
-    agent = one_line(step.agent, _AGENT)
-    said = f"The run passed when it was resumed at step {step.step} ({agent}), with all before it as it was: "
-    said += _how_often(log, step.step)
-    if last.repair.target is not RepairTarget.NOTHING:
-        said += f" {_what_else(last.repair)}, or asking again: either may have helped."
-    failed = [trial for trial in log.trials if trial.outcome is RunOutcome.FAILED and was_run(trial)]
-    later = sum((trial.repair.resume_from or 0) > step.step for trial in failed)
-    if later:
-        said += f" Resumed later it failed {_times(later)}, as it would with an error in between."
-    return said
-
-
-def _what_else(repair: Repair) -> str:
-    """Return what was new beside asking again."""
-    agent = one_line(repair.agent or "the agent", _AGENT)
-    if repair.target is RepairTarget.INSTRUCTIONS:
-        return f"The other instructions of {agent}"
-    return f"What {'the team' if repair.target is RepairTarget.TASK else agent} was told"
-
-
-def _how_often(log: RepairLog, step: int) -> str:
-    """One pass is one pass: a model that answers differently each time may have been lucky."""
+        return "A run from scratch that passes does not say where the failed one went wrong."
+    if last.left_record:
+        return "The run that passed did not keep to the record before the step it resumed at: it verifies no step."
+    if log.verified is not None:
+        return f"{capital(log.verified.reason or '')}. So few runs may be luck."
     there = [trial for trial in log.trials if trial.repair.resume_from == step and was_run(trial)]
     passes = sum(trial.passed for trial in there)
-    if len(there) == 1:
-        return "once, of one trial from there. That may be luck."
-    return f"{_times(passes)}, of {len(there)} trials from there. That may be luck."
-
-
-def _times(count: int) -> str:
-    return {1: "once", 2: "twice"}.get(count, f"{count} times")
+    often = "once" if passes == len(there) == 1 else f"{passes} of {len(there)} times"
+    return f"Passed when resumed at step {step}, {often}. That may be luck: nothing was run beside it to compare with."
 
 
 def sentence(text: str) -> str:
@@ -188,12 +162,12 @@ def repair_line(repair: Repair, trajectory: Trajectory | None = None) -> str:
 
 
 def _lines(log: RepairLog, trajectory: Trajectory | None) -> Iterator[RenderableType]:
-    yield _text(("What was tried  ", "bold"), (result_words(log), "green" if log.recovered else "yellow"))
+    yield styled(("What was tried  ", "bold"), (result_words(log), "green" if log.recovered else "yellow"))
     trials = log.trials[:_MOST_LINES_OF_REPAIR]
     cells = [(outcome_word(each), what_was_done(each.repair), _from(each.repair, trajectory)) for each in trials]
     wide = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for number, (trial, (word, done, where)) in enumerate(zip(trials, cells, strict=True), start=1):
-        yield _text(
+        yield styled(
             (f"  {number:>2}  ", "dim"), (f"{word:<{wide[0]}}  ", _STYLES[word]), (f"{done:<{wide[1]}}  {where}", "")
         )
         if paid := price_words(trial):
@@ -203,11 +177,11 @@ def _lines(log: RepairLog, trajectory: Trajectory | None) -> Iterator[Renderable
         if trial.note:
             yield _below((sentence(one_line(trial.note, _LONGEST_NOTE)), "dim"))
     if len(log.trials) > _MOST_LINES_OF_REPAIR:
-        yield _text((f"  and {len(log.trials) - _MOST_LINES_OF_REPAIR} more", "dim"))
+        yield styled((f"  and {len(log.trials) - _MOST_LINES_OF_REPAIR} more", "dim"))
     ends = (("Why it stopped", sentence(why_it_stopped(log))), ("What it shows", what_it_shows(log)))
     for title, said in (*ends, ("What it cost", sentence(capital(total_price_words(log))))):
         if said:
-            yield _text((f"{title:<14}  ", "bold"), (said, ""))
+            yield styled((f"{title:<14}  ", "bold"), (said, ""))
 
 
 def _from(repair: Repair, trajectory: Trajectory | None) -> str:
@@ -222,13 +196,7 @@ def _below(*parts: tuple[str, str]) -> RenderableType:
     """A line that belongs to the one above it, as its continuations do."""
     from rich.padding import Padding
 
-    return Padding(_text(*parts), (0, 0, 0, 6), expand=False)
-
-
-def _text(*parts: tuple[str, str]) -> Text:
-    from rich.text import Text
-
-    return Text.assemble(*parts)
+    return Padding(styled(*parts), (0, 0, 0, 6), expand=False)
 
 
 @dataclass(frozen=True, kw_only=True)

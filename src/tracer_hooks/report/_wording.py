@@ -9,10 +9,13 @@ from datetime import datetime
 from difflib import SequenceMatcher
 from html import escape
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tracer_hooks._text import on_screen
 from tracer_hooks.schema import RunOutcome, StepKind, Trajectory, to_text
+
+if TYPE_CHECKING:
+    from rich.text import Text
 
 View = dict[str, Any]
 """What a template shows of something, by name."""
@@ -34,6 +37,13 @@ def one_line(value: object, limit: int) -> str:
     """``value`` on one line of at most ``limit`` characters."""
     text = " ".join(clean(to_text(value)[: limit * 4]).split())
     return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
+
+
+def styled(*parts: tuple[str, str]) -> Text:
+    """A line for a terminal of texts, each with its style; none of them is read as markup."""
+    from rich.text import Text
+
+    return Text.assemble(*parts)
 
 
 def in_seconds(seconds: float | None) -> str:

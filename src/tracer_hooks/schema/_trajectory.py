@@ -262,6 +262,8 @@ class Step(Record):
     """When its last part, tool results included, ended (UTC)."""
     error: Text | None = None
     """Why the act gave no reply."""
+    error_type: Text | None = None
+    """Class of the exception that kept it from a reply, such as ``httpx.ConnectError``; None where it is not known."""
     attempts: int = Field(default=1, ge=1)
     """How many model calls it took until a reply came or the framework gave up."""
     span_id: Text | None = None

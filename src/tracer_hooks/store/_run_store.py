@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -31,15 +31,13 @@ from tracer_hooks.store._records import (
     repair_columns,
     run_of,
     summary_of,
+    tags_column,
     tape_columns,
 )
-from tracer_hooks.store._tables import ADDED_IN, prompt_outcomes, repair_counts, runs, version_of_file
+from tracer_hooks.store._tables import ADDED_IN, prompt_outcomes, runs, version_of_file
 
 if TYPE_CHECKING:
     from tracer_hooks.store._prompt_records import PromptOutcome
-
-RepairCountRow = tuple[str, int, int, str, int, int]
-"""Strategy, part of the run that was kept, part of the belief, error mode, trials, passes."""
 
 _MATCHES_SHOWN = 5
 _OPTIONAL = {"attribution": attribution_columns(None), "rewrite": repair_columns(None), "tape": tape_columns(None)}
@@ -47,7 +45,6 @@ _OPTIONAL = {"attribution": attribution_columns(None), "rewrite": repair_columns
 _IN_ORDER = (runs.c.attempt, runs.c.started_us, runs.c.run_id)
 """The order of the attempts of a call."""
 _REMOVE = runs.delete().where(runs.c.run_id == sa.bindparam("id"))
-_REPAIR_KIND = (repair_counts.c.strategy, repair_counts.c.kept, repair_counts.c.holds, repair_counts.c.error_mode)
 
 
 class Writing:
@@ -86,13 +83,6 @@ class Writing:
         statement, names = _save_statement(tuple(name for name in _OPTIONAL if run.values[name] is None))
         driver_of(self._connection).execute(statement, [run.values[name] for name in names]).close()
 
-    def add_repair_counts(self, team: str, rows: Iterable[RepairCountRow]) -> None:
-        """As :meth:`RunStore.add_repair_counts`."""
-        names = [*(column.name for column in _REPAIR_KIND), "trials", "passes"]
-        values = [{"team": team, **dict(zip(names, row, strict=True))} for row in rows]
-        if values:
-            self._connection.execute(_add_counts_statement(), values)
-
     def count_for_prompts(self, team: str, number: int, outcome: PromptOutcome) -> bool:
         """As :meth:`PromptStore.count`."""
         return count_run(self._connection, team, number, outcome)
@@ -111,14 +101,6 @@ def _save_statement(empty: tuple[str, ...]) -> tuple[str, Sequence[str]]:
     whole = statement.on_conflict_do_update(index_elements=[runs.c.run_id], set_=changed)
     compiled = whole.compile(dialect=sqlite.dialect(paramstyle="qmark"))
     return str(compiled), tuple(compiled.positiontup or ())
-
-
-@functools.cache
-def _add_counts_statement() -> sa.Insert:
-    """Adding to the counts of repairs. The database adds, so that of two writers neither is lost."""
-    statement = insert(repair_counts)
-    sums = {name: repair_counts.c[name] + statement.excluded[name] for name in ("trials", "passes")}
-    return statement.on_conflict_do_update(index_elements=[repair_counts.c.team, *_REPAIR_KIND], set_=sums)
 
 
 class RunStore(StoreFile):
@@ -202,6 +184,7 @@ class RunStore(StoreFile):
         team: str | None = None,
         outcome: RunOutcome | None = None,
         since: datetime | None = None,
+        tags: Mapping[str, str] | None = None,
     ) -> tuple[RunSummary, ...]:
         """Summaries of runs, the newest first, read without their trajectories.
 
@@ -210,6 +193,7 @@ class RunStore(StoreFile):
             team: Only runs of this team.
             outcome: Only runs that ended so.
             since: Only runs that began at or after this moment; a time zone is needed.
+            tags: Only runs with all of these tags.
         """
         if limit < 1:
             raise StoreError(f"limit must be at least 1, got {limit!r}. Next: pass limit=50")
@@ -223,6 +207,12 @@ class RunStore(StoreFile):
                 statement = statement.where(runs.c.outcome == outcome.value)
             if since is not None:
                 statement = statement.where(runs.c.started_us >= to_microseconds(since))
+            if tags and version_of_file(connection) < ADDED_IN["tags"]:
+                return ()
+            for key, value in (tags or {}).items():
+                # In JSON a quote within a text is escaped, so that no text can hold the like of a key with its value.
+                entry = (tags_column({key: value}) or "")[1:-1]
+                statement = statement.where(sa.func.instr(runs.c.tags, entry) > 0)
             return _summaries(connection, statement.limit(limit))
 
     def attributions(self, *run_ids: str) -> dict[str, Attribution]:
@@ -253,32 +243,6 @@ class RunStore(StoreFile):
         """Put what was tried to recover the call in place of what is kept with the run; None removes it."""
         with self._database.write("save what was tried") as connection:
             _update(connection, run_id, repair_columns(repair))
-
-    def repair_counts(self, team: str) -> tuple[RepairCountRow, ...]:
-        """Return how often each kind of repair was tried for a team, and passed; empty for a team that is not known.
-
-        Each row is the strategy's name, the part of the run that was kept, the part of the belief in it, the error
-        mode (empty without one), trials and passes.
-
-        Args:
-            team: The team's fingerprint.
-        """
-        with self._database.read("read which repairs helped") as connection:
-            if not sa.inspect(connection).has_table(repair_counts.name):  # the file is of a version that had none
-                return ()
-            statement = sa.select(*_REPAIR_KIND, repair_counts.c.trials, repair_counts.c.passes)
-            found = connection.execute(statement.where(repair_counts.c.team == team).order_by(*_REPAIR_KIND))
-            return tuple((row[0], row[1], row[2], row[3], row[4], row[5]) for row in found)
-
-    def add_repair_counts(self, team: str, rows: Iterable[RepairCountRow]) -> None:
-        """Add trials and passes to a team's counts, all rows or none; other processes may do the same at once.
-
-        Args:
-            team: The team's fingerprint.
-            rows: As :meth:`repair_counts` gives them; those of one kind are added up.
-        """
-        with self.writing("save which repairs helped") as writing:
-            writing.add_repair_counts(team, rows)
 
     def find_id(self, run_id: str) -> str:
         """The id of the run that ``run_id`` names or begins, which is not read: it may be damaged.

@@ -6,6 +6,8 @@ from tracer_hooks._lazy import lazy_names
 
 if TYPE_CHECKING:
     from tracer_hooks.telemetry._assemble import assemble as assemble
+    from tracer_hooks.telemetry._assemble import emit_diagnosis as emit_diagnosis
+    from tracer_hooks.telemetry._assemble import to_spans as to_spans
     from tracer_hooks.telemetry._capture import WITHHELD as WITHHELD
     from tracer_hooks.telemetry._capture import Content as Content
     from tracer_hooks.telemetry._capture import ContentPolicy as ContentPolicy
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
     from tracer_hooks.telemetry._otlp_write import export_request as export_request
     from tracer_hooks.telemetry._otlp_write import write_otlp_json as write_otlp_json
     from tracer_hooks.telemetry._otlp_write import write_otlp_protobuf as write_otlp_protobuf
+    from tracer_hooks.telemetry._outages import class_name as class_name
+    from tracer_hooks.telemetry._outages import is_outage as is_outage
     from tracer_hooks.telemetry._records import ChatReply as ChatReply
     from tracer_hooks.telemetry._records import Message as Message
     from tracer_hooks.telemetry._records import RequestedTool as RequestedTool
@@ -53,7 +57,5 @@ if TYPE_CHECKING:
     from tracer_hooks.telemetry._run import RunStart as RunStart
     from tracer_hooks.telemetry._run import current_run as current_run
     from tracer_hooks.telemetry._run import warn_of_lost_step as warn_of_lost_step
-    from tracer_hooks.telemetry._to_spans import emit_diagnosis as emit_diagnosis
-    from tracer_hooks.telemetry._to_spans import to_spans as to_spans
 
 __all__ = lazy_names(__name__)

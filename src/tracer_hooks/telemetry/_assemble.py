@@ -1,14 +1,32 @@
-"""Spans, in any order and of any number of runs, into trajectories."""
+"""Trajectories from spans, in any order and of any number of runs; spans of what is over, and of a diagnosis."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from opentelemetry.trace import Link, NonRecordingSpan, SpanContext, SpanKind, TraceFlags, set_span_in_context
+
 from tracer_hooks import semconv
-from tracer_hooks.schema import AgentSpec, RunOutcome, Step, Trajectory, to_text
+from tracer_hooks._guard import guarded
+from tracer_hooks.schema import (
+    SCHEMA_VERSION,
+    AgentSpec,
+    Attribution,
+    RunOutcome,
+    Step,
+    StepKind,
+    ToolCall,
+    Trajectory,
+    to_json_value,
+    to_text,
+)
 from tracer_hooks.telemetry._records import (
     CHAT_OPERATIONS,
+    ChatReply,
+    RequestedTool,
     SpanRecord,
     SpanStatus,
     SpanTree,
@@ -16,7 +34,10 @@ from tracer_hooks.telemetry._records import (
     first_filled,
     message_text,
     messages_in,
+    text_message,
+    without_none,
 )
+from tracer_hooks.telemetry._run import Emitter
 from tracer_hooks.telemetry._steps import collect_acts, link_inputs
 
 _UNKNOWN_AGENT = "assistant"
@@ -190,3 +211,258 @@ def _agents(tree: SpanTree, steps: Sequence[Step]) -> tuple[AgentSpec, ...]:
         spec if spec.instructions is not None else spec.model_copy(update={"instructions": prompts.get(spec.name)})
         for spec in specs.values()
     )
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MAX_ATTEMPTS = 100
+_TICK_NS = 1_000_000
+_SCOPE = "tracer_hooks"
+
+
+def to_spans(trajectory: Trajectory) -> list[SpanRecord]:
+    """The spans of one trace: the run, each step's agent turn, its model call, its tool calls.
+
+    Agents, texts, tool calls, hand-offs, errors and tokens survive the way there and back through
+    :func:`assemble`. What a trajectory does not hold is made up to fit: ids are hashes, and steps without times follow
+    each other by a millisecond.
+    """
+    return list(_Spans(trajectory).all())
+
+
+class _Spans:
+    def __init__(self, trajectory: Trajectory) -> None:
+        self._trajectory = trajectory
+        self._trace_id = _hex(32, trajectory.trace_id) or _digest(32, trajectory.run_id)
+        self._common = {semconv.RUN_ID: trajectory.run_id, semconv.FRAMEWORK: trajectory.framework}
+        self._root_id = _digest(16, trajectory.run_id, "run")
+        self._given: set[str] = set()
+
+    def all(self) -> Iterator[SpanRecord]:
+        times = [self._times(step) for step in self._trajectory.steps]
+        first = min((start for start, _ in times), default=0)
+        yield self._root(first, max((end for _, end in times), default=first))
+        for step, (start, end) in zip(self._trajectory.steps, times, strict=True):
+            yield from self._step(step, start, end)
+
+    def _root(self, start: int, end: int) -> SpanRecord:
+        trajectory = self._trajectory
+        failed = trajectory.outcome is RunOutcome.FAILED
+        return self._span(
+            self._root_id,
+            None,
+            (semconv.OP_INVOKE_WORKFLOW, trajectory.team, semconv.OI_KIND_CHAIN),
+            (start, end),
+            {
+                semconv.WORKFLOW_NAME: trajectory.team,
+                semconv.RUN_TASK: trajectory.task,
+                semconv.RUN_OUTCOME: str(trajectory.outcome),
+                semconv.RUN_OUTCOME_REASON: trajectory.outcome_reason,
+                semconv.RUN_FINAL_OUTPUT: trajectory.final_output,
+                semconv.RUN_AGENTS: [spec.model_dump(mode="json") for spec in trajectory.agents] or None,
+            },
+            error=(trajectory.outcome_reason or "") if failed else None,
+        )
+
+    def _step(self, step: Step, start: int, end: int) -> Iterator[SpanRecord]:
+        turn_id, turn = self._id(step, "turn"), {semconv.AGENT_NAME: step.agent}
+        what = (semconv.OP_INVOKE_AGENT, step.agent, semconv.OI_KIND_AGENT)
+        yield self._span(turn_id, self._root_id, what, (start, end), turn)
+        common = {**turn, semconv.STEP_INDEX: step.index, semconv.STEP_RECIPIENT: step.recipient}
+        calls = _with_distinct_ids(step.tool_calls)
+        reply = ChatReply(
+            content=step.content,
+            tool_calls=[RequestedTool(name=call.name, arguments=call.arguments, id=call.call_id) for call in calls],
+        )
+        chat = (semconv.OP_CHAT, step.model or "", semconv.OI_KIND_LLM)
+        failed = min(step.attempts, _MAX_ATTEMPTS) - 1
+        for attempt in range(failed):  # a nanosecond apart, since attempts are told by their order
+            chat_id, times = self._id(step, f"chat {attempt}"), (start + attempt, start + attempt)
+            yield self._span(chat_id, turn_id, chat, times, {**common, **_request(step)}, error="")
+        yield self._span(
+            self._chat_id(step),
+            turn_id,
+            chat,
+            (start + failed, max(start + failed, end)),
+            {**common, **_request(step), **_response(step, reply), semconv.ERROR_TYPE: step.error_type},
+            error=step.error if step.kind is StepKind.ERROR else None,
+        )
+        for position, call in enumerate(calls):
+            tool = (semconv.OP_EXECUTE_TOOL, call.name, semconv.OI_KIND_TOOL)
+            for attempt in range(min(call.attempts, _MAX_ATTEMPTS)):
+                tool_id = self._id(step, f"tool {position} {attempt}")
+                yield self._span(tool_id, turn_id, tool, (start, end), {**common, **_tool(call)}, error=call.error)
+
+    def _chat_id(self, step: Step) -> str:
+        """The step's own span, unless another step of a damaged file claims the same."""
+        given = _hex(16, step.span_id)
+        if given is None or given in self._given:
+            return self._id(step, "chat")
+        self._given.add(given)
+        return given
+
+    def _span(
+        self,
+        span_id: str,
+        parent_id: str | None,
+        what: tuple[str, str, str],
+        times: tuple[int, int],
+        attributes: dict[str, Any],
+        *,
+        error: str | None = None,
+    ) -> SpanRecord:
+        operation, name, kind = what
+        head = {semconv.OPERATION_NAME: operation, semconv.OI_SPAN_KIND: kind, **self._common}
+        return SpanRecord(
+            trace_id=self._trace_id,
+            span_id=span_id,
+            parent_id=parent_id,
+            name=f"{operation} {name}".rstrip(),
+            kind="client" if operation == semconv.OP_CHAT else "internal",
+            start_ns=times[0],
+            end_ns=times[1],
+            attributes=without_none({**head, **attributes}),
+            status=SpanStatus.ERROR if error is not None else SpanStatus.UNSET,
+            status_message=error or "",
+            scope=_SCOPE,
+        )
+
+    def _times(self, step: Step) -> tuple[int, int]:
+        start = _ns(step.started_at) or (step.index + 1) * _TICK_NS
+        return start, max(start, _ns(step.ended_at))
+
+    def _id(self, step: Step, part: str) -> str:
+        return _digest(16, self._trajectory.run_id, str(step.index), part)
+
+
+def _with_distinct_ids(calls: Sequence[ToolCall]) -> list[ToolCall]:
+    """The calls, with ids made up where calls without any could be taken for attempts at one."""
+    known = [(call.name, to_json_value(call.arguments)) for call in calls]
+    ids = {call.call_id for call in calls}
+    return [
+        call
+        if call.call_id is not None or (known.count(known[position]) == 1 and call.attempts == 1)
+        else call.model_copy(update={"call_id": _unused(f"call {position}", ids)})
+        for position, call in enumerate(calls)
+    ]
+
+
+def _unused(name: str, taken: set[str | None]) -> str:
+    while name in taken:
+        name += "'"
+    return name
+
+
+def _request(step: Step) -> dict[str, Any]:
+    shown = [text_message("user", item.text, name=item.source) for item in step.inputs if item.text is not None]
+    return {semconv.REQUEST_MODEL: step.model, semconv.INPUT_MESSAGES: shown or None}
+
+
+def _response(step: Step, reply: ChatReply) -> dict[str, Any]:
+    return {
+        semconv.OUTPUT_MESSAGES: [reply.to_message()],
+        semconv.USAGE_INPUT_TOKENS: step.usage.input_tokens if step.usage is not None else None,
+        semconv.USAGE_OUTPUT_TOKENS: step.usage.output_tokens if step.usage is not None else None,
+    }
+
+
+def _tool(call: ToolCall) -> dict[str, Any]:
+    return {
+        semconv.TOOL_NAME: call.name,
+        semconv.TOOL_CALL_ID: call.call_id,
+        semconv.TOOL_CALL_ARGUMENTS: call.arguments,
+        semconv.TOOL_CALL_RESULT: call.result,
+    }
+
+
+def _ns(time: datetime | None) -> int:
+    return (time - _EPOCH) // timedelta(microseconds=1) * 1_000 if time is not None else 0
+
+
+def _hex(digits: int, identifier: str | None) -> str | None:
+    """``identifier``, if OTLP takes it; files of others may hold anything there."""
+    fits = identifier is not None and len(identifier) == digits and not set(identifier) - set("0123456789abcdef")
+    return identifier if fits and identifier is not None and identifier.strip("0") else None
+
+
+def _digest(length: int, *parts: str) -> str:
+    return hashlib.sha256("\x00".join(parts).encode("utf-8", "replace")).hexdigest()[:length]
+
+
+EVALUATION = "failure_attribution"
+
+
+@guarded("export the diagnosis", None)
+def emit_diagnosis(emitter: Emitter, trajectory: Trajectory, attribution: Attribution) -> None:
+    """Export ``diagnose {team}``: of kind EVALUATOR, in the run's trace, with one link to the blamed step's span."""
+    step = trajectory.steps[attribution.step] if attribution.step is not None else None
+    judged = _span_context(trajectory.trace_id, step.span_id if step is not None else None)
+    links = [Link(judged)] if judged is not None else []
+    within = judged or _any_span(trajectory)
+    parent = set_span_in_context(NonRecordingSpan(within)) if within is not None else None
+    span = emitter.tracer().start_span(
+        f"{semconv.OP_DIAGNOSE} {trajectory.team}".rstrip(),
+        parent,
+        kind=SpanKind.INTERNAL,
+        attributes={semconv.OPERATION_NAME: semconv.OP_DIAGNOSE, semconv.OI_SPAN_KIND: semconv.OI_KIND_EVALUATOR},
+        links=links,
+    )
+    if span.is_recording():
+        evaluation = emitter.capture.exported(_evaluation(attribution))
+        span.set_attributes(emitter.capture.exported(_attributes(trajectory, attribution)))
+        span.add_event(semconv.EVENT_EVALUATION_RESULT, evaluation)
+    span.end()
+
+
+def _any_span(trajectory: Trajectory) -> SpanContext | None:
+    """A span of the run, so that an abstention, which blames no step, stands in the run's trace as well."""
+    return next(
+        (found for step in trajectory.steps if (found := _span_context(trajectory.trace_id, step.span_id))), None
+    )
+
+
+def _span_context(trace_id: str | None, span_id: str | None) -> SpanContext | None:
+    if not trace_id or not span_id:
+        return None
+    context = SpanContext(
+        int(trace_id, 16), int(span_id, 16), is_remote=False, trace_flags=TraceFlags(TraceFlags.SAMPLED)
+    )
+    return context if context.is_valid else None
+
+
+def _label(attribution: Attribution) -> str:
+    if attribution.abstained:
+        return attribution.abstained_reason or "abstained"
+    return f"{attribution.agent}@{attribution.step}"
+
+
+def _explanation(attribution: Attribution) -> str:
+    """The diagnosis on one line."""
+    return " ".join(attribution.explain().split())
+
+
+def _evaluation(attribution: Attribution) -> dict[str, object]:
+    return {
+        semconv.EVALUATION_NAME: EVALUATION,
+        semconv.EVALUATION_SCORE: attribution.confidence,
+        semconv.EVALUATION_LABEL: _label(attribution),
+        semconv.EVALUATION_EXPLANATION: _explanation(attribution) or None,
+    }
+
+
+def _attributes(trajectory: Trajectory, attribution: Attribution) -> dict[str, object]:
+    return {
+        semconv.RUN_ID: trajectory.run_id,
+        semconv.SCHEMA_VERSION: SCHEMA_VERSION,
+        semconv.WORKFLOW_NAME: trajectory.team,
+        semconv.DIAGNOSIS_AGENT: attribution.agent,
+        semconv.DIAGNOSIS_STEP: attribution.step,
+        semconv.DIAGNOSIS_CERTAINTY: attribution.certainty,
+        semconv.DIAGNOSIS_FINDINGS: list(dict.fromkeys(each.kind.value for each in attribution.findings)) or None,
+        semconv.DIAGNOSIS_ERROR_MODE: str(attribution.error_mode) if attribution.error_mode is not None else None,
+        semconv.DIAGNOSIS_ATTRIBUTOR: attribution.attributor,
+        semconv.DIAGNOSIS_ABSTAINED: attribution.abstained,
+        semconv.OI_EVALUATION_NAME: EVALUATION,
+        semconv.OI_EVALUATION_SCORE: attribution.confidence,
+        semconv.OI_EVALUATION_LABEL: _label(attribution),
+        semconv.OI_EVALUATION_EXPLANATION: _explanation(attribution) or None,
+    }

@@ -26,6 +26,7 @@ from tracer_hooks import semconv
 from tracer_hooks._guard import guard, report
 from tracer_hooks.schema import to_text
 from tracer_hooks.telemetry._capture import ContentPolicy, cut_text
+from tracer_hooks.telemetry._outages import class_name, error_type
 from tracer_hooks.telemetry._records import SpanEvent, SpanRecord, SpanStatus
 
 if TYPE_CHECKING:
@@ -173,7 +174,7 @@ class Invocation:
             if self.ended:
                 return None
             self.error = error
-            self.attributes[semconv.ERROR_TYPE] = type(error).__qualname__
+            self.attributes[semconv.ERROR_TYPE] = error_type(error)
             if self.run.mark_error_seen(error, self):
                 self._record_exception(error)
             self._tell_ancestors(error)
@@ -289,7 +290,7 @@ class Invocation:
 
 def _exception_attributes(error: BaseException, policy: ContentPolicy, message: str) -> dict[str, Any]:
     """The attributes of an exception's event; what is kept back is named, so that nobody looks for it elsewhere."""
-    attributes: dict[str, Any] = {semconv.EXCEPTION_TYPE: type(error).__qualname__}
+    attributes: dict[str, Any] = {semconv.EXCEPTION_TYPE: class_name(type(error))}
     if policy.blocks_all:
         attributes[semconv.WITHHELD] = [semconv.EXCEPTION_MESSAGE, semconv.EXCEPTION_STACKTRACE]
     else:

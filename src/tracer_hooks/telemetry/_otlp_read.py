@@ -15,7 +15,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from tracer_hooks._reading import READ_ERRORS, json_pieces, open_bytes, read_bytes, unreadable
 from tracer_hooks.errors import TrajectoryError
 from tracer_hooks.telemetry._otlp_write import SPAN_KINDS, STATUS_CODES, decode_attributes, decode_id, decode_time
-from tracer_hooks.telemetry._records import SpanEvent, SpanLink, SpanRecord, SpanStatus
+from tracer_hooks.telemetry._records import SpanEvent, SpanLink, SpanRecord, SpanStatus, first_present
 
 _LengthAt = Callable[[bytes, int], tuple[int, int]]
 
@@ -168,7 +168,7 @@ def _scan_request(value: Mapping[str, Any], place: str) -> Iterator[SpanRecord |
         yield from _scan_span(value, place, {}, "")
         return
     try:
-        groups = [value] if _first(value, *_SCOPE_SPANS) is not None else _items(value, _RESOURCE_SPANS, place)
+        groups = [value] if first_present(value, *_SCOPE_SPANS) is not None else _items(value, _RESOURCE_SPANS, place)
     except _DamagedError as error:
         yield str(error)
         return
@@ -187,7 +187,9 @@ def _scan_request(value: Mapping[str, Any], place: str) -> Iterator[SpanRecord |
 def _scan_scope(scope: object, place: str, resource: Mapping[str, Any]) -> Iterator[SpanRecord | str]:
     try:
         spans = _items(_mapping(scope, place), ("spans",), place)
-        origin = _first(_mapping(scope, place), "scope", "instrumentationLibrary", "instrumentation_library") or {}
+        origin = (
+            first_present(_mapping(scope, place), "scope", "instrumentationLibrary", "instrumentation_library") or {}
+        )
         name = str(_mapping(origin, f"{place}.scope").get("name") or "")
     except _DamagedError as error:
         yield str(error)
@@ -211,14 +213,14 @@ def _decode_span(node: Mapping[str, Any], place: str, resource: Mapping[str, Any
     return SpanRecord(
         trace_id=trace_id,
         span_id=span_id,
-        parent_id=decode_id(_first(node, "parentSpanId", "parent_span_id", "parent_id"), 8),
+        parent_id=decode_id(first_present(node, "parentSpanId", "parent_span_id", "parent_id"), 8),
         name=str(node.get("name") or ""),
         kind=_decode_enum(node.get("kind"), ("internal", *SPAN_KINDS[1:]), "internal"),
-        start_ns=decode_time(_first(node, "startTimeUnixNano", "start_time_unix_nano", "start_time")),
-        end_ns=decode_time(_first(node, "endTimeUnixNano", "end_time_unix_nano", "end_time")),
+        start_ns=decode_time(first_present(node, "startTimeUnixNano", "start_time_unix_nano", "start_time")),
+        end_ns=decode_time(first_present(node, "endTimeUnixNano", "end_time_unix_nano", "end_time")),
         attributes=decode_attributes(node.get("attributes")),
-        status=SpanStatus(_decode_enum(_first(status, "code", "status_code"), STATUS_CODES, SpanStatus.UNSET)),
-        status_message=str(_first(status, "message", "description") or ""),
+        status=SpanStatus(_decode_enum(first_present(status, "code", "status_code"), STATUS_CODES, SpanStatus.UNSET)),
+        status_message=str(first_present(status, "message", "description") or ""),
         events=tuple(_decode_event(_mapping(event, place)) for event in _items(node, ("events",), place)),
         links=tuple(_decode_link(_mapping(link, place), place) for link in _items(node, ("links",), place)),
         resource=_attributes(node["resource"], f"{place}.resource") if "resource" in node else resource,
@@ -228,8 +230,8 @@ def _decode_span(node: Mapping[str, Any], place: str, resource: Mapping[str, Any
 
 def _identify(node: Mapping[str, Any], place: str) -> tuple[str, str]:
     holder = _id_holder(node)
-    trace_id = decode_id(_first(holder, "traceId", "trace_id"), 16)
-    span_id = decode_id(_first(holder, "spanId", "span_id"), 8)
+    trace_id = decode_id(first_present(holder, "traceId", "trace_id"), 16)
+    span_id = decode_id(first_present(holder, "spanId", "span_id"), 8)
     if trace_id is None or span_id is None:
         missing = "spanId" if trace_id else "traceId"
         raise _DamagedError(f"{place}: the span {str(node.get('name'))!r} has no {missing}")
@@ -239,7 +241,7 @@ def _identify(node: Mapping[str, Any], place: str) -> tuple[str, str]:
 def _decode_event(node: Mapping[str, Any]) -> SpanEvent:
     return SpanEvent(
         name=str(node.get("name") or ""),
-        time_ns=decode_time(_first(node, "timeUnixNano", "time_unix_nano", "timestamp")),
+        time_ns=decode_time(first_present(node, "timeUnixNano", "time_unix_nano", "timestamp")),
         attributes=decode_attributes(node.get("attributes")),
     )
 
@@ -257,10 +259,6 @@ def _decode_enum(value: object, names: Sequence[str], default: str) -> str:
     return name if name in names else default
 
 
-def _first(node: Mapping[str, Any], *keys: str) -> Any:
-    return next((node[key] for key in keys if node.get(key) is not None), None)
-
-
 def _mapping(node: object, place: str) -> Mapping[str, Any]:
     if not isinstance(node, Mapping):
         raise _DamagedError(f"{place}: expected an object, got {type(node).__name__}")
@@ -268,7 +266,7 @@ def _mapping(node: object, place: str) -> Mapping[str, Any]:
 
 
 def _items(node: Mapping[str, Any], keys: tuple[str, ...], place: str) -> list[Any]:
-    found = _first(node, *keys)
+    found = first_present(node, *keys)
     if found is not None and not isinstance(found, list):
         raise _DamagedError(f"{place}: {keys[0]!r} must be a list, got {type(found).__name__}")
     return found or []

@@ -214,7 +214,9 @@ def to_step(act: ActSpans, index: int, inputs: tuple[StepInput, ...]) -> Step:
     """Build the step of an act, in which the agent received ``inputs``."""
     reply, spans = act.reply, act.spans
     calls = tool_calls(reply, act.tools)
-    failed = _error_of(act.chats[-1] if act.chats else act.turn)
+    decisive = act.chats[-1] if act.chats else act.turn
+    failed = _error_of(decisive)
+    kind = decisive.attributes.get(semconv.ERROR_TYPE) if decisive is not None and failed is not None else None
     recipient = act.recipient or next((m[1] for c in calls if (m := _TRANSFER_NAME.match(c.name))), None)
     return Step(
         index=index,
@@ -229,6 +231,7 @@ def to_step(act: ActSpans, index: int, inputs: tuple[StepInput, ...]) -> Step:
         started_at=_time(min(span.start_ns for span in spans)),
         ended_at=_time(max(span.end_ns for span in spans)),
         error=failed,
+        error_type=None if kind is None else to_text(kind),
         attempts=max(1, len(act.chats)),
         span_id=(act.chats[-1] if act.chats else spans[0]).span_id,
     )

@@ -49,11 +49,6 @@ def test_a_folder_begun_with_other_tasks_or_options_is_refused(tmp_path: Path) -
     assert improved(tmp_path / "job", options=options(workers=2, pairs=70)).outcome == "accepted"
 
 
-def test_an_estimate_binds_the_folder_to_nothing(tmp_path: Path) -> None:
-    improver(tmp_path / "job", options=options(seed=5)).estimate()
-    assert improved(tmp_path / "job").outcome == "accepted"
-
-
 def test_another_process_at_the_folder(tmp_path: Path) -> None:
     with Journal(tmp_path / "job").held():
         with pytest.raises(DatasetError, match="another process is building"):

@@ -30,7 +30,7 @@ def both(before: int, after: int, low: float, high: float, **more: Any) -> Befor
         ("rejected", "The new prompts (version 3) are rejected.", "failed"),
         ("on trial", "It is not decided yet whether the new prompts are better: version 3 stays on trial.", "spread"),
         ("nothing found", "No better prompts were found.", "unknown"),
-        ("nothing to improve", "There is nothing to improve from these failures.", "unknown"),
+        ("nothing to improve", "There is nothing to learn from.", "unknown"),
         ("stopped", "Broken off before better prompts were found.", "spread"),
     ],
 )
@@ -72,10 +72,15 @@ def test_what_was_refused_is_grouped() -> None:
 def test_pairs_are_counted_and_late_ones_said() -> None:
     kinds = [(1.0, 0.0), (0.0, 1.0), (1.0, 1.0), (1.0, 0.0)]
     pairs = tuple(TrialPair(task="t", new=new, old=old, e_gain=25.0) for new, old in kinds)
-    said = summarize(found(pairs=pairs, evidence={"decided_after": 3})).trial
-    assert "4 pairs of runs" in said
-    assert "better in 2, worse in 1, the same in 1. Evidence of a gain: 25, and 20 is what it takes." in said
-    assert said.endswith("It was decided after 3 of them, when the others were under way.")
+    said = summarize(found(pairs=pairs, evidence={"decided_after": 3, "decision": "accept"})).trial
+    assert said.startswith(
+        "Passed 3 of 4 with the new prompts, 2 of 4 with the old: enough evidence of a gain. 4 pairs,"
+    )
+    assert "better in 2, worse in 1, the same in 1. It was decided after 3 of them" in said
+    scored = summarize(found(pairs=(TrialPair(task="t", new=0.75, old=0.5, e_gain=1.1),))).trial
+    assert scored.startswith(
+        "Mean score 0.75 with the new prompts, 0.50 with the old: not yet enough evidence. 1 pair,"
+    )
 
 
 def test_money_and_tokens() -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tracer_hooks.diagnosis import StructuralAttributor, expected_values
+from tracer_hooks.diagnosis import StructuralAttributor
 from tracer_hooks.schema import (
     AgentSpec,
     Attribution,
@@ -126,7 +126,6 @@ class TestWrongValue:
             final_output="The capital of Australia is Sydney.",
         )
         assert blamed(trajectory) == ("researcher", 0)
-        assert expected_values(trajectory) == ("Canberra",)
 
     def test_a_reference_alone_is_enough(self) -> None:
         trajectory = run(

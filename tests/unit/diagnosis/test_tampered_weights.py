@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -151,40 +150,6 @@ def test_a_missing_part_is_refused_or_not_needed(tmp_path: Path) -> None:
             get_attributor(tmp_path).attribute(RUN)
         else:
             refused(tmp_path, file)
-
-
-@pytest.mark.parametrize(
-    "shares",
-    [
-        {"../structural": 1.0}, {"..": 1.0}, {".": 1.0}, {"": 1.0}, {"/etc": 1.0}, {"a/b": 1.0}, {"a\x00": 1.0},
-        {"structural": "x"}, {"structural": None}, {"structural": float("inf")}, {"structural": -1.0}, {}, [], None,
-        {"structural": True},
-    ],
-)  # fmt: skip
-def test_an_ensemble_reads_only_folders_in_its_own(tmp_path: Path, shares: Any) -> None:
-    folder = ensemble(tmp_path, shares)
-    refused(folder, folder / "ensemble.json")
-
-
-def test_an_ensemble_does_not_follow_a_link(tmp_path: Path) -> None:
-    folder = ensemble(tmp_path, {"again": 1.0, "structural": 1.0})
-    os.symlink(folder, folder / "again")
-    refused(folder, folder / "ensemble.json")
-
-
-def test_an_ensemble_of_folders_in_its_own_is_read(tmp_path: Path) -> None:
-    folder = ensemble(tmp_path, {"structural": 1.0})
-    assert get_attributor(folder).attribute(RUN).run_id == "r"
-
-
-def ensemble(tmp_path: Path, shares: Any) -> Path:
-    folder = tmp_path / "ensemble"
-    for member in (tmp_path / "structural", folder / "structural"):
-        member.mkdir(parents=True)
-        (member / "structural.json").write_text(json.dumps(document()))
-    saved = {"attributor": "ensemble", "version": 1, "model": {"shares": shares}}
-    (folder / "ensemble.json").write_text(json.dumps(saved))
-    return folder
 
 
 @pytest.mark.parametrize("path", _weight_files.SHIPPED_SHA256, ids=lambda path: path.name)

@@ -97,29 +97,6 @@ def blames(step: int, confidence: float = 0.5) -> Scripted:
     return Scripted(say)
 
 
-AGENTS = ("planner", "solver", "checker")
-
-
-def failure(
-    question: str, gold: int = 1, source: LabelSource = LabelSource.INJECTED, **fields: Any
-) -> LabeledTrajectory:
-    """A failed run of three agents, with the answer that an attributor must not see."""
-    steps = tuple(Step(index=i, agent=agent, content=f"{agent} on {question}") for i, agent in enumerate(AGENTS))
-    return LabeledTrajectory(
-        trajectory=Trajectory(
-            run_id=f"{question}-{source}-{fields}",
-            team="team",
-            task=question,
-            steps=steps,
-            outcome=RunOutcome.FAILED,
-            reference="the expected answer",
-        ),
-        decisive=DecisiveStep(agent=AGENTS[gold], step=gold),
-        label_source=source,
-        **{"question_id": question, **fields},
-    )
-
-
 def fit_report(trajectories: int) -> FitReport:
     figures: dict[str, Any] = dict.fromkeys(("shipped_step", "shipped_agent", "fitted_step", "fitted_agent"), 0)
     return FitReport(trajectories=trajectories, questions=1, chosen="the most frequent", **figures)

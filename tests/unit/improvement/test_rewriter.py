@@ -140,8 +140,3 @@ def test_failures_whose_diagnosis_quotes_something_come_first() -> None:
     telling = tuple(judged(task(10 + number)) for number in range(3))
     _, model = written("ADD: Do not forget the carry.", runs=(*silent, *telling))
     assert model.asked[0].index("Anna has 110") < model.asked[0].index("Anna has 100")
-
-
-def test_curly_braces_of_a_failure_do_no_harm() -> None:
-    runs = tuple(judged(task(number), said='{"sum": {}}') for number in range(3))
-    assert written("ADD: Do not forget the carry.", runs=runs)[0].text is not None

@@ -7,7 +7,7 @@ import pytest
 from tracer_hooks.errors import RecordedFailureError
 from tracer_hooks.replay import Tape, TapedModelCall, TapedToolCall, TapedToolRequest, model_digest, tool_digest
 from tracer_hooks.schema import Usage
-from tracer_hooks.telemetry import RequestedTool, ToolInvocation, text_message
+from tracer_hooks.telemetry import RequestedTool, ToolInvocation, class_name, text_message
 
 SHOWN = [text_message("system", "Be right."), text_message("user", "What?")]
 
@@ -62,7 +62,7 @@ def test_a_tape_survives_json() -> None:
         ("ValueError: out of stock", ValueError, "out of stock"),
         ("KeyError: 'x'", KeyError, "'x'"),
         ("TimeoutError: ", TimeoutError, ""),
-        ("BadRequestError: Error code: 400", RecordedFailureError, "Error code: 400"),
+        ("openai.BadRequestError: Error code: 400", RecordedFailureError, "Error code: 400"),
         ("UnicodeDecodeError: bad byte", RecordedFailureError, "bad byte"),
         ("StopIteration: done", RecordedFailureError, "done"),
         ("dict: no error at all", RecordedFailureError, "no error at all"),
@@ -74,8 +74,8 @@ def test_a_recorded_failure_is_one_of_python_s_own_where_it_can_be(error: str, k
             call.reply()
         assert isinstance(caught.value, kind)
         assert not isinstance(caught.value, StopIteration)
-        assert (type(caught.value).__name__, str(caught.value)) == (error.partition(":")[0], text)
-        assert repr(caught.value) == f"{error.partition(':')[0]}({text!r})"
+        assert (class_name(type(caught.value)), str(caught.value)) == (error.partition(":")[0], text)
+        assert repr(caught.value) == f"{type(caught.value).__name__}({text!r})"
 
 
 def test_a_tool_s_none_is_not_its_empty_text_and_the_calls_of_a_step_are_its_attempts() -> None:

@@ -5,8 +5,15 @@ from typing import TYPE_CHECKING
 from tracer_hooks.extension import lazy_names
 
 if TYPE_CHECKING:
+    from tracer_hooks_lab._adaptation import FITTED as FITTED
+    from tracer_hooks_lab._adaptation import SHIPPED as SHIPPED
+    from tracer_hooks_lab._adaptation import AdaptationReport as AdaptationReport
+    from tracer_hooks_lab._adaptation import adaptation as adaptation
+    from tracer_hooks_lab._adaptation import training_labels as training_labels
     from tracer_hooks_lab._own_judge import JudgeTraining as JudgeTraining
+    from tracer_hooks_lab._own_judge import RivalReport as RivalReport
     from tracer_hooks_lab._own_judge import TrainedJudge as TrainedJudge
+    from tracer_hooks_lab._own_judge import compare_attributors as compare_attributors
     from tracer_hooks_lab.building import BuildEstimate as BuildEstimate
     from tracer_hooks_lab.building import BuiltDataset as BuiltDataset
     from tracer_hooks_lab.building import DatasetBuild as DatasetBuild

@@ -220,7 +220,7 @@ def test_changed_arguments_keep_keys_types_and_the_other_values() -> None:
 def test_a_mutator_of_ones_own_that_drops_the_calls_ends_the_turn_as_a_model_would(monkeypatch) -> None:
     monkeypatch.setattr(_mutators, "_MUTATORS", {mode: {} for mode in ErrorMode})
     mode = ErrorMode.FM_1_2
-    register_mutator(mode, "leaves_it", target=Target.TURN)(lambda text, context, rng: context.teammates[0])
+    register_mutator(mode, "leaves_it", target=Target.TURN)(lambda text, context, rng: context.others[0].agent)
     check_can_be_made(FaultSpec(strategy=FaultStrategy.RESPONSE_CORRUPTION, mode=mode))
     before = ChatReply(tool_calls=(RequestedTool(name="price"),), finish_reason="tool_calls")
     said = (Utterance(agent="clerk", text="Your turn.", step=0),)

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tracer_hooks.evaluation import AdaptationRow, Measure, RivalReport
-from tracer_hooks_lab import TrainedJudge
+from tracer_hooks.evaluation import AdaptationRow, Measure
+from tracer_hooks_lab import RivalReport, TrainedJudge
 from tracer_hooks_lab.commands._calibrate import judge_words
 
 

@@ -109,11 +109,6 @@ def seat_of(team: str | None, agent: str) -> str:
     return f"{team}/{folded(agent)}"
 
 
-def column_of(kind: str, name: str) -> str:
-    """The name of a column."""
-    return f"{kind}: {name}"
-
-
 @dataclass(frozen=True, slots=True)
 class _Plan:
     """Sources of each column."""

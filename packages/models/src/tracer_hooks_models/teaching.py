@@ -19,7 +19,6 @@ from tracer_hooks.extension import (
     ALL_AT_ONCE,
     JUDGE,
     SHORTLIST,
-    CallLog,
     ChoiceReply,
     JudgeCase,
     JudgeResources,
@@ -108,7 +107,7 @@ class JudgeQuestions:
     def __init__(self, options: JudgeOptions, count_tokens: Callable[[str], int]) -> None:
         self._options = options
         model = _Counter(options.context_tokens, count_tokens)
-        self._resources = JudgeResources(model=model, options=options, cache=ReplyCache(None), log=CallLog(None))
+        self._resources = JudgeResources(model=model, options=options, cache=ReplyCache(None))
 
     def verdict(self, trajectory: Trajectory, focus: Iterable[int] = ()) -> JudgeQuestion:
         """The question of the protocol ``all-at-once``.

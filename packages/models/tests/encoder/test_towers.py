@@ -39,7 +39,6 @@ def test_both_towers_count_by_their_share_and_a_frozen_one_is_not_trained() -> N
     assert states.shape == (2, 4, 32)
     assert torch.equal(output.agents, both.agents)
     mine.words.requires_grad_(False)
-    assert not mine.reads_anew
     assert len(mine.trained(given())) == 1
     alone, before = head(features=()), given()
     assert len(alone.towers) == 1, "without features there is one tower"

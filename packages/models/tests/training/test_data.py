@@ -21,7 +21,6 @@ from tracer_hooks_models.training.data import (
     SFTRow,
     SplitOptions,
     bags_of,
-    gold_of,
     pairs_of,
     prompt_rows,
     read_labeled,
@@ -224,22 +223,21 @@ def test_pairs_name_the_passing_run_of_a_bag(file_of):
     assert [(pair.bag.source, pair.clean.run_id) for pair in pairs] == [(bags[0].source, "passed")]
 
 
-def test_a_label_is_given_in_the_spelling_of_the_log_and_the_fuller_of_two_counts() -> None:
+def test_a_label_is_given_in_the_spelling_of_the_log_and_the_fuller_of_two_counts(file_of) -> None:
     faults = (AgentFault(agent="coder", error_mode=None), AgentFault(agent="CODER", error_mode=MODE))
-    gold, silent = gold_of(labeled(step=None, faults=faults))
-    assert (list(gold.pairs), silent) == ([("Coder", MODE)], 0)
-    gold, _ = gold_of(labeled(agent="CODER", faults=(AgentFault(agent="planner", error_mode=MODE),)))
-    assert (gold.agent, gold.step) == ("Coder", 1)
-    assert gold.pairs == (("Coder", MODE), ("Planner", MODE))
+    twice = labeled(step=None, faults=faults)
+    both = labeled(agent="CODER", faults=(AgentFault(agent="planner", error_mode=MODE),))
+    first, second = (read_labeled([file_of(one)]).rows[0].gold for one in (twice, both))
+    assert first.pairs == (("Coder", MODE),)
+    assert (second.agent, second.step) == ("Coder", 1)
+    assert second.pairs == (("Coder", MODE), ("Planner", MODE))
 
 
 def test_a_label_that_does_not_fit_its_run_is_refused_or_left_out(file_of) -> None:
-    with pytest.raises(TrainingError, match="step 9"):
-        gold_of(labeled(step=9))
     silent = labeled(step=None, faults=(AgentFault(agent="Ghost", error_mode=MODE),))
-    with pytest.raises(TrainingError, match="'Ghost'"):
-        gold_of(silent)
-    assert gold_of(silent, strict=False) == (None, 1)
+    for one, said in ((labeled(step=9), "step 9"), (silent, "'Ghost'")):
+        with pytest.raises(TrainingError, match=said):
+            read_labeled([file_of(one)])
     faults = (AgentFault(agent="Tester"), AgentFault(agent="Coder", error_mode=MODE))
     found = read_labeled([file_of(labeled(step=None, faults=faults))], bad_rows="skip")
     assert found.rows[0].gold.pairs == (("Coder", MODE),)

@@ -432,8 +432,8 @@ class SafetyContract(ContractBase):
 
 
 def _names(error: type) -> Iterator[str]:
-    """The class and those that clients derive from it: LangChain's, for one, has its own."""
-    yield error.__qualname__
+    """Full names of the class and of those that clients derive from it: LangChain's, for one, has its own."""
+    yield f"{error.__module__}.{error.__qualname__}"
     derived: type
     for derived in error.__subclasses__():
         yield from _names(derived)

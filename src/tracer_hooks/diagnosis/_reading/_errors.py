@@ -6,7 +6,8 @@ import re
 
 from tracer_hooks.diagnosis._reading._run import RunReading
 from tracer_hooks.diagnosis._reading._text import parsed_json
-from tracer_hooks.schema import StepKind, ToolCall
+from tracer_hooks.schema import Step, StepKind, ToolCall
+from tracer_hooks.telemetry import is_outage
 
 ERROR_MARKER = re.compile(
     r"exit ?code:?\s*[1-9-]\d*|Traceback \(most recent call last\)|\bexecution failed\b"
@@ -58,8 +59,13 @@ def outage_at(run: RunReading) -> int | None:
     errors = [index for index in run.acts if run.steps[index].kind is StepKind.ERROR]
     if not errors or errors[-1] != run.acts[-1]:
         return None
-    texts = (run.steps[index].error or run.steps[index].content for index in errors)
-    return errors[-1] if all(OUTAGE.search(text[:4_000]) for text in texts) else None
+    return errors[-1] if all(is_unreachable(run.steps[index]) for index in errors) else None
+
+
+def is_unreachable(step: Step) -> bool:
+    """Tell by its class, else by its text, whether the error of a step means that the model could not be reached."""
+    text = step.error or step.content
+    return (step.error_type is not None and is_outage(step.error_type)) or OUTAGE.search(text[:4_000]) is not None
 
 
 def error_line(run: RunReading, step: int) -> str | None:

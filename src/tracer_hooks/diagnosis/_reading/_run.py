@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from tracer_hooks._lazy import cached_property
-from tracer_hooks.diagnosis._reading._answer import FinalAnswer, KnownOutcome, answer_in, named_values, read_outcome
+from tracer_hooks.diagnosis._reading._answer import FinalAnswer, KnownOutcome, answer_in, read_outcome
 from tracer_hooks.diagnosis._reading._roles import Role, roles_of
 from tracer_hooks.diagnosis._reading._text import StepPassage, canonical, find_value, number_set, passages_of
 from tracer_hooks.schema import StepKind, Trajectory
@@ -207,16 +207,3 @@ class RunReading:
                     first.setdefault(number, index)
                     last[number] = index
         return first, last
-
-
-def expected_values(trajectory: Trajectory, *, reference: str | None = None) -> tuple[str, ...]:
-    """The values of the right answer that a trajectory gives away, in its reference or in the check's reason.
-
-    For those who write something that an agent will read and must not tell it the answer.
-    """
-    run = RunReading(trajectory, reference if reference is not None else trajectory.reference)
-    found = list(run.known_outcome.expected)
-    # Whatever the reason names and the run's own answer lacks may be the right answer, in whatever words it is put.
-    reason = trajectory.outcome_reason or ""
-    found += [value for value, _ in named_values(reason) if find_value(run.final_text, value) < 0]
-    return tuple(dict.fromkeys(value for value in found if value.strip()))

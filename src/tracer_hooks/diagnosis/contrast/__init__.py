@@ -8,7 +8,7 @@ from tracer_hooks.diagnosis.contrast._attributor import (
     RunSource,
 )
 from tracer_hooks.diagnosis.contrast._comparison import Alignment, align
-from tracer_hooks.diagnosis.contrast._divergence import Divergences, Formula, suspiciousness
+from tracer_hooks.diagnosis.contrast._divergence import Divergences
 from tracer_hooks.diagnosis.contrast._marks import DivergenceKind, Mark
 
 __all__ = [
@@ -18,10 +18,8 @@ __all__ = [
     "ContrastOptions",
     "DivergenceKind",
     "Divergences",
-    "Formula",
     "GivenRuns",
     "Mark",
     "RunSource",
     "align",
-    "suspiciousness",
 ]

@@ -12,7 +12,6 @@ from tracer_hooks.diagnosis._protocol import StepScores
 from tracer_hooks.diagnosis.contrast._comparison import SAME_TASK, compare, task_closeness
 from tracer_hooks.diagnosis.contrast._divergence import (
     Divergences,
-    Formula,
     Spectrum,
     agent_scores,
     error_mode_of,
@@ -38,9 +37,6 @@ class ContrastOptions:
     """How many passing runs a run is aligned with: the nearest by task, then by alignment."""
     at_most: int = 20
     """How many runs of either outcome are read at all."""
-    formula: Formula = Formula.JACCARD
-    """How the spectrum of several runs of one task is weighed. Jaccard counts most that several runs fail in the same
-    way; the others differ little from it but for Tarantula, which does not count that at all."""
     without_passing: bool = False
     """Whether runs of the same task that did not pass may stand in when none passed. What only one of them does is
     then suspicious, which finds faults that differ from run to run and misses those that all of them share."""
@@ -175,8 +171,7 @@ class ContrastAttributor:
         if not nearest:
             return None
         same_task = tuple(other for other in passing if task_closeness(run, other) >= SAME_TASK)
-        has_spectrum = bool(same_task and failing)
-        spectrum = Spectrum(run, failing, same_task, self._options.formula) if has_spectrum else None
+        spectrum = Spectrum(run, failing, same_task) if same_task and failing else None
         return Divergences(compare(run, nearest), spectrum)
 
     def _judge(self, trajectory: Trajectory) -> Attribution:

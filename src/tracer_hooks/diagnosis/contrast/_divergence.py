@@ -6,7 +6,6 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from statistics import fmean
 from typing import TypeAlias
 
@@ -36,32 +35,6 @@ from tracer_hooks.schema import ErrorMode, Evidence, EvidenceKind, Step
 Vector: TypeAlias = NDArray[np.float64]
 _AGENT_WEIGHT, _ACT_WEIGHT = 0.3, 0.8
 """How much a suspicious agent or kind of act says about the step in which it first occurs; claims have their own."""
-
-
-class Formula(StrEnum):
-    """A formula by name; D*, Kulczynski2, Op2 and Famas were measured to name as many steps as Jaccard."""
-
-    OCHIAI = "ochiai"
-    """ef / sqrt(failing (ef + ep)); Abreu, Zoeteweij and van Gemund 2006."""
-    TARANTULA = "tarantula"
-    """(ef / failing) / (ef / failing + ep / passing); Jones and Harrold 2005."""
-    JACCARD = "jaccard"
-    """ef / (failing + ep); Chen et al. 2002."""
-
-
-def suspiciousness(formula: Formula, ef: Vector, ep: Vector, *, failing: int, passing: int) -> Vector:
-    """Suspiciousness of elements, in [0, 1], from how many runs contain them, as published; 0 / 0 counts as 0."""
-    if formula is Formula.OCHIAI:
-        return _ratio(ef, np.sqrt(failing * (ef + ep)))
-    if formula is Formula.TARANTULA:
-        failed, passed = ef / max(1, failing), ep / max(1, passing)
-        return _ratio(failed, failed + passed)
-    return _ratio(ef, failing + ep)
-
-
-def _ratio(above: Vector, below: Vector) -> Vector:
-    result: Vector = np.divide(above, below, out=np.zeros(np.shape(above)), where=below > 0)
-    return result
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,13 +67,11 @@ class Spectrum:
         subject: The run to be judged, which counts as failing.
         failing: Other failing runs of the task.
         passing: Passing runs of the task.
-        formula: How counts become suspiciousness.
     """
 
     subject: RunView
     failing: tuple[RunView, ...]
     passing: tuple[RunView, ...]
-    formula: Formula
 
     @cached_property
     def elements(self) -> tuple[Element, ...]:
@@ -117,10 +88,10 @@ class Spectrum:
 
     @cached_property
     def suspicion(self) -> Vector:
-        """Suspiciousness of each element, in [0, 1]."""
+        """Suspiciousness of each element, in [0, 1]: failing runs with it, over all that fail or have it (Jaccard)."""
         counts = np.array(self.runs_with, dtype=float).reshape(-1, 2)
-        failing, passing = 1 + len(self.failing), len(self.passing)
-        return suspiciousness(self.formula, counts[:, 0], counts[:, 1], failing=failing, passing=passing)
+        found: Vector = counts[:, 0] / (1 + len(self.failing) + counts[:, 1])
+        return found
 
     @cached_property
     def by_step(self) -> Vector:

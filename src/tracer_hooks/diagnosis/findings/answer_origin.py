@@ -27,7 +27,7 @@ from tracer_hooks.diagnosis._wording import one_line
 from tracer_hooks.diagnosis.findings._code import CodeCell, cells_of, output_of, rounds_to, typed_values
 from tracer_hooks.diagnosis.findings._kind import KindOfFinding, Precision, finding
 from tracer_hooks.schema import Finding, FindingKind, RunOutcome
-from tracer_hooks.values import calculations_in, dates_in, times_in
+from tracer_hooks.values import dates_in, times_in
 
 _LONGEST_VALUE, _MOST_WORDS = 90, 7
 _WORDS, _TELLING = 3, 3
@@ -35,6 +35,8 @@ _SHORT_ANSWER = 60
 """Characters of last words that are the answer as a whole."""
 _LONGEST_PROSE = 1_200
 """Characters of an unmarked answer that one value may be taken from."""
+_LONGEST_LAST = 400
+"""Characters of the last paragraph of a longer one."""
 _LONGEST_SAYING = 3_000
 """Characters of a step above which an agent hands on a page rather than says something."""
 _EMPTY = frozenset(
@@ -61,11 +63,28 @@ _BROWSES = re.compile(r"\bI (?:clicked|typed|scrolled|opened|visited|navigated|h
 _SHORT_TEXT = 300
 """Characters of a text that a number of two digits is not found in by chance."""
 _DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}|\d{1,2}:\d{2}")
-_FULL_NAME = re.compile(r"(?<=[a-z,] )[A-Z][a-z]+(?: [A-Z][a-z'-]+){1,2}(?!\w)")
+_FULL_NAME = re.compile(r"(?<=[a-z,] )[A-Z][A-Za-z]+(?: [A-Z][A-Za-z'-]+){1,2}(?!\w)")
 """A name of several words that does not begin a sentence."""
+_LATEX = re.compile(r"\\(?:text|mathrm)\s?\{([^{}]*)\}|\\[][(),;:! ]")
+_LATEX_UNIT = re.compile(r"\\(?:text|mathrm)\s?\{[^{}]*\}|\\[,;:! ]")
 _ERROR_CODE = re.compile(r"\b(?:Error code: \d{3}\b|[A-Z]\w+Error\b)")
 _ASKS_WHO = re.compile(r"\bwho(?:m|se)?\b|\bname\b", re.IGNORECASE)
-_BOLD = re.compile(r"\*\*([^*\n]{2,60})\*\*")
+_LONGEST_LINE = 160
+_LONGEST_UNIT = 30
+_UNKNOWN = re.compile(r"\d[a-z]\b")
+"""An unknown with its factor: an equation to be solved, and no calculation."""
+_EQUALS = re.compile(
+    "(?:=|≈|\\\\approx)[ \t$€£\\\\({*&]*(?:boxed\\{)?(?P<number>-?\\d[\\d,]*(?:\\.\\d+)?)(?![\\w.,]*\\d)"
+    "(?!\\s*(?:[-+*/\N{MULTIPLICATION SIGN}÷·^\N{MINUS SIGN}(]\\s*\\d|\\\\(?:times|cdot|div|frac)))"
+)
+"""An equals sign with a number that nothing more is done with."""
+_CALCULATES = re.compile(
+    "\\d[^\n=≈]*?(?:[-+*/\N{MULTIPLICATION SIGN}÷·^\N{MINUS SIGN}]|\\\\(?:times|cdot|div)|%)[^\n=≈]*\\d"
+    "|\\\\(?:[dt]?frac|sqrt|binom)[^\n=≈]*\\d"
+)
+"""A left side with an operation on numbers."""
+_FORMULA = re.compile(r"\A\s*\d+(?:\.\d+)?\s*[-+*/]\s*\d[^=]*\Z")
+_BOLD = re.compile(r"\*\*([^*\n]{2,60})\*\*(?!\s*:)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +104,19 @@ def find(run: RunReading) -> Iterator[Finding]:
     """One finding about the answer's main value, of a run that is not known to have passed."""
     passed = run.trajectory.outcome is RunOutcome.SUCCEEDED
     has_error = _ERROR_CODE.search(run.answer.whole) is not None
-    value = None if passed or has_error or _is_conversation(run) else _main_value(run)
+    value = None if passed or has_error else _main_value(run)
     if value is None:
         return
+    worked = _worked_out(run, value)
+    if worked is not None:
+        yield worked
+    # In a conversation the last words are a reply, unless an agent has worked them out.
+    elif not _is_conversation(run) and not _is_digit(value):
+        yield from _traced(run, value)
+
+
+def _traced(run: RunReading, value: str) -> Iterator[Finding]:
+    """Where a value that nobody worked out stands first."""
     first = _first(run, value)
     if find_value(run.trajectory.task, value) >= 0:
         yield _told(run, f"The answer {value!r} stands in the task itself", "task", value)
@@ -138,36 +167,47 @@ def _told(
 
 def _main_value(run: RunReading) -> str | None:
     answer = run.answer
-    text = answer.text.strip()
-    short = len(answer.whole) <= _SHORT_ANSWER
-    if answer.is_marked or (short and (len(text.split()) <= _WORDS or not any(numbers_in(answer.whole)))):
-        return _worth_telling(_number_alone(text if answer.is_marked else answer.whole.strip().rstrip(".")))
-    if len(answer.whole) > _LONGEST_PROSE or "```" in answer.whole:
+    text, said = answer.text.strip(), answer.whole
+    short = len(said) <= _SHORT_ANSWER
+    if answer.is_marked or (short and (len(text.split()) <= _WORDS or not any(numbers_in(said)))):
+        alone = _worth_telling(_number_alone(text if answer.is_marked else said.strip().rstrip(".")))
+        if alone is not None or not short or answer.is_marked:
+            return alone
+    if "```" in said:
         return None
-    bold = {found.strip(" :.\"'“”") for found in _BOLD.findall(answer.whole) if not found.rstrip().endswith(":")}
-    whole = _moments(answer.whole)
-    numbers = [
-        found for found in numbers_in(answer.whole) if not any(start <= found.start() < end for start, end in whole)
-    ]
+    if len(said) > _LONGEST_PROSE:
+        said = said[said.rfind("\n\n") :].strip()  # the last paragraph says what follows from the others
+        if not said or len(said) > _LONGEST_LAST:
+            return None
+    return _value_in(run, said, is_short=short)
+
+
+def _value_in(run: RunReading, said: str, *, is_short: bool) -> str | None:
+    """The one value or name that a text without a marked answer carries, and the task does not."""
+    if _FORMULA.search(said):
+        return None
+    bold = {found.strip(" :.\"'“”") for found in _BOLD.findall(said) if not found.rstrip().endswith(":")}
+    whole = _moments(said)
+    numbers = [found for found in numbers_in(said) if not any(start <= found.start() < end for start, end in whole)]
     task = run.trajectory.task[:_LONGEST_SAYING]
     given = {task[start:end] for start, end in _moments(task)}
-    moments = {answer.whole[start:end] for start, end in whole} - given
+    moments = {said[start:end] for start, end in whole} - given
     if moments:
         return moments.pop() if len(moments) == 1 else None
     new = {canonical(found.group()): found.group() for found in numbers}
     for number in [number for number in new if number in run.task_numbers or _is_small(number)]:
         del new[number]
-    if short and all(len(number.lstrip("-")) < _TELLING for number in new):
+    if is_short and len(new) != 1 and numbers and all(len(number.lstrip("-")) < _TELLING for number in new):
         return None
-    results = [found.group() for found in numbers if answer.whole[: found.start()].rstrip(" $€£").endswith("=")]
-    quoted = {found for found, _ in quoted_in(answer.whole)} if not numbers else set()
+    results = [found.group() for found in numbers if said[: found.start()].rstrip(" $€£").endswith("=")]
+    quoted = {found for found, _ in quoted_in(said) if find_value(task, found) < 0} if not numbers else set()
     if len(bold) == 1 and len(new) == 1 and find_value(next(iter(bold)), next(iter(new.values()))) < 0:
         return None
     for alone in (bold, set(new.values()), set(results[-1:]), quoted):
         if len(alone) == 1:
             return _worth_telling(_number_alone(next(iter(alone))))
-    names = {match.group() for match in _FULL_NAME.finditer(answer.whole) if find_value(task, match.group()) < 0}
-    return names.pop() if len(names) == 1 and _ASKS_WHO.search(task) else None
+    names = {match.group() for match in _FULL_NAME.finditer(said) if find_value(task, match.group()) < 0}
+    return names.pop() if len(names) == 1 and (is_short or _ASKS_WHO.search(task)) else None
 
 
 def _moments(text: str) -> list[tuple[int, int]]:
@@ -189,21 +229,22 @@ def _is_conversation(run: RunReading) -> bool:
 
 def _number_alone(text: str) -> str:
     """The number of "25 kg" or "$25"; any other text as it is."""
+    text = _LATEX_UNIT.sub(" ", text)
     numbers = [found.group() for found in numbers_in(text)]
-    alone = len(numbers) == 1 and len(text.split()) <= 3 and _DATE.search(text) is None
+    alone = len(numbers) == 1 and len(text.split()) <= 3 and _DATE.search(text) is None and "\\" not in text
     letters = sum(char.isalpha() for char in text)
     return numbers[0].lstrip("+") if alone and letters <= 12 else text
 
 
 def _worth_telling(value: str) -> str | None:
     if (
-        not 2 <= len(value) <= _LONGEST_VALUE
+        not 1 <= len(value) <= _LONGEST_VALUE
         or any(sign in value for sign in "\n[{<=\\")
         or len(value.split()) > _MOST_WORDS
     ):
         return None
     if is_number(value):
-        return value if len(canonical(value).lstrip("-")) > 1 else None
+        return value
     if value.casefold() in _EMPTY or len(value) < 4 or not any(char.isalnum() for char in value):
         return None
     return value if _is_name(value) else None
@@ -292,11 +333,6 @@ def _said(run: RunReading, value: str, first: _First) -> Iterator[Finding]:
         text = f"The answer {value!r} first stands in what {agent!r} reports of a page in step {step}"
         yield _told(run, text, "tool", value, first)
         return
-    worked = _calculation_of(value, first) if is_number(value) else None
-    if worked is not None:
-        text = f"{agent!r} works out the answer {value!r} in step {step}: {one_line(worked)}"
-        yield _told(run, text, "derived", value, first)
-        return
     if (
         (len(first.passage.raw) > _LONGEST_SAYING and not run.is_brief(step))
         or _is_chance(value, first)
@@ -323,12 +359,43 @@ def _idle_tool(run: RunReading) -> str | None:
     return next((tool for agent in run.trajectory.agents for tool in agent.tools), None)
 
 
-def _calculation_of(value: str, first: _First) -> str | None:
-    near = first.passage.raw[max(0, first.at - _SHORT_TEXT) : first.at + _SHORT_TEXT]
-    for found in calculations_in(near):
-        if found.holds and canonical(found.stated.text.strip(" $€£%")) == canonical(value):
-            return found.left
+def _worked_out(run: RunReading, value: str) -> Finding | None:
+    """The first calculation of an agent that ends in the value, before anything else in the run has it."""
+    if not is_number(value) or find_value(run.trajectory.task, value) >= 0:
+        return None
+    wanted = canonical(value)
+    for step in run.acts:
+        for passage in run.passages(step, "content"):
+            for found in _EQUALS.finditer(passage.raw):
+                if canonical(found["number"]) != wanted:
+                    continue
+                left = _left_of(passage.raw, found.start())
+                in_code = any(start <= found.start() < end for start, end in code_spans(passage.raw))
+                worked = _CALCULATES.search(left)
+                if in_code or worked is None or len(left) - worked.end() > _LONGEST_UNIT or _UNKNOWN.search(left):
+                    continue
+                text = f"{run.steps[step].agent!r} works out the answer {value!r} in step {step}: "
+                text += one_line(f"{left} = {value}")
+                return _told(run, text, "derived", value, _First(step, passage, found.start("number")))
+        if any(find_value(call.result or "", value) >= 0 for call in run.steps[step].tool_calls):
+            return None
     return None
+
+
+def _left_of(text: str, equals: int) -> str:
+    """What stands between an equals sign and the one before on its line, or, where nothing does, on the line before."""
+    for _ in range(3):
+        begin = max(text.rfind("\n", 0, equals) + 1, equals - _LONGEST_LINE)
+        left = _LATEX.sub(lambda found: found[1] or "", text[begin:equals])
+        left = re.split("[=≈]|approx", left)[-1].replace("\\times", "\N{MULTIPLICATION SIGN}").strip(" \t$[]*&-\\")
+        if left or begin == 0:
+            return left
+        equals = begin - 1
+    return ""
+
+
+def _is_digit(value: str) -> bool:
+    return is_number(value) and len(canonical(value).lstrip("-")) == 1
 
 
 def _is_chance(value: str, first: _First) -> bool:

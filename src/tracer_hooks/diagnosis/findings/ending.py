@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 
 from tracer_hooks.diagnosis._reading._answer import without_traceback
-from tracer_hooks.diagnosis._reading._errors import ERROR_LINE, OUTAGE, limit_reached
+from tracer_hooks.diagnosis._reading._errors import ERROR_LINE, is_unreachable, limit_reached
 from tracer_hooks.diagnosis._reading._roles import Role
 from tracer_hooks.diagnosis._reading._run import RunReading
 from tracer_hooks.diagnosis._reading._text import code_spans
@@ -80,7 +80,7 @@ def _raised(run: RunReading) -> Finding | None:
     if not error:
         return None
     line = one_line(error)
-    if OUTAGE.search(error[:4_000]) or _ENDPOINT.search(error[:4_000]):
+    if is_unreachable(step) or _ENDPOINT.search(error[:4_000]):
         text = f"The run ended when the model's endpoint failed under {step.agent!r}: {line!r}"
         return _ending(run, ENDPOINT_ERROR, text, step.index, error)
     return _ending(run, EXCEPTION, f"The run ended when {step.agent!r} raised {line!r}", step.index, error)

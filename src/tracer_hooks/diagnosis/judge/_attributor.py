@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -14,11 +13,10 @@ from typing import Any, Literal, get_args
 from tracer_hooks import schema
 from tracer_hooks._guard import warn_once
 from tracer_hooks.config import DEFAULT_STORE, store_path
-from tracer_hooks.diagnosis._protocol import Scorer, StepScores
+from tracer_hooks.diagnosis._protocol import Scorer
 from tracer_hooks.diagnosis._weight_files import read_weights
 from tracer_hooks.diagnosis.judge._calls import (
     PREFIX,
-    CallLog,
     JudgeBudgetSpentError,
     JudgeResources,
     JudgeSession,
@@ -31,20 +29,18 @@ from tracer_hooks.diagnosis.judge._prompts import VERSION
 from tracer_hooks.diagnosis.judge._protocols import (
     ALL_AT_ONCE,
     all_at_once,
-    binary_search,
     first_of,
     shortlist,
-    step_by_step,
     windowed,
 )
 from tracer_hooks.diagnosis.judge._replies import ENVIRONMENT_FAULT, NO_FAULT, JudgeCase, JudgeVerdict, with_remark
 from tracer_hooks.diagnosis.ranking import _answers
 from tracer_hooks.endpoint import BYTES_PER_TOKEN, ChatModel
 from tracer_hooks.errors import AttributionError, ConfigError
-from tracer_hooks.schema import Attribution, Candidate, Trajectory, Usage
+from tracer_hooks.schema import Attribution, Candidate, Trajectory
 from tracer_hooks.telemetry import ContentPolicy, hold_logs, redacted_trajectory, suppressed
 
-JudgeProtocol = Literal["auto", "all-at-once", "step-by-step", "binary-search", "shortlist"]
+JudgeProtocol = Literal["auto", "all-at-once", "shortlist"]
 """How the judge is asked."""
 
 DEFAULT_CACHE = DEFAULT_STORE.parent / "judge"
@@ -102,8 +98,6 @@ class JudgeOptions:
     ``score`` method. None: ``shortlist`` takes ``structural``."""
     top_k: int = 5
     """How many steps the proposer gives; ``shortlist`` takes three at most."""
-    rotations: int = 5
-    """How often ``shortlist`` asks its question, at most once for each rotation of the options."""
     context_tokens: int = 32_768
     """Tokens that prompt and reply may take together. A server that has fewer may cut prompts without a word."""
     reply_tokens: int = 1_024
@@ -126,8 +120,6 @@ class JudgeOptions:
     """Trajectories of a file or folder that are judged at the same time."""
     cache_dir: Path | None = DEFAULT_CACHE
     """Directory of accepted replies; None keeps none."""
-    call_log: Path | None = None
-    """JSON lines file that every call is written to, prompts and replies included."""
 
     def __post_init__(self) -> None:
         if self.protocol not in get_args(JudgeProtocol):
@@ -239,7 +231,7 @@ _READERS: dict[str, tuple[Callable[[str], Any], str]] = {
 }
 _KEY = variable_of("api_key")
 _LEAST = {
-    **dict.fromkeys(("top_k", "rotations", "attempts", "concurrency"), 1),
+    **dict.fromkeys(("top_k", "attempts", "concurrency"), 1),
     **dict.fromkeys(("temperature", "backoff_s"), 0),
     "context_tokens": 1_024,
     "reply_tokens": 32,
@@ -249,15 +241,8 @@ _LEAST = {
 
 TRUST = 0.5
 """The share of a stated probability that counts. The best published judges name the right step in about half of
-Who&When's short runs and in far fewer long ones, whatever they state; so an answer is given one half at most, until the
-ensemble calibrates it."""
+Who&When's short runs and in far fewer long ones, whatever they state; so an answer is given one half at most."""
 _MOST_CANDIDATES = 10
-_DOUBT = 0.2
-"""The weight of a named step in the scores when the judge saw no fault of the team."""
-_MOST_NAMED = 0.9
-"""Share of the belief that named steps may take in the scores; the rest is spread over all others."""
-_PERSON_SHARE = 0.01
-_LEAST_ODDS = 0.001
 _HEADER_SHARE = 8
 _MOST_HEADER = 8_000
 
@@ -298,7 +283,6 @@ class JudgeAttributor:
             model=model if model is not None else model_of(self.options),
             options=self.options,
             cache=ReplyCache(self.options.cache_dir),
-            log=CallLog(self.options.call_log),
         )
 
     @classmethod
@@ -347,20 +331,6 @@ class JudgeAttributor:
         """The number of runs that :func:`~tracer_hooks.diagnosis.diagnose_each` has judged at the same time."""
         return self.options.concurrency
 
-    def score(
-        self, trajectory: Trajectory, *, reference: str | None = None, candidates: Sequence[Candidate] = ()
-    ) -> StepScores | None:
-        """Beliefs of the judge about every step; see :class:`~tracer_hooks.diagnosis.Scorer`.
-
-        Returns:
-            The scores; None when there is nothing to judge, or the budget was spent before any answer.
-
-        Raises:
-            AttributionError: As in :meth:`attribute`.
-        """
-        session = self._judged(trajectory, reference, candidates)
-        return None if session.best is None else scores_of(session.best, session.case, session.meter.usage)
-
     def session(
         self, trajectory: Trajectory, reference: str | None, *, protocol: str, system: str = "system"
     ) -> JudgeSession:
@@ -399,10 +369,7 @@ class JudgeAttributor:
                 return shortlist(session, candidates)
             is_short = session.transcript.fits(session.room(ALL_AT_ONCE))
             session.protocol = "all-at-once" if is_short else "windowed"  # as the answer names it
-        if session.protocol == "all-at-once":
-            return all_at_once(session, weights)
-        protocols = {"step-by-step": step_by_step, "binary-search": binary_search, "windowed": windowed}
-        return protocols[session.protocol](session)
+        return windowed(session) if session.protocol == "windowed" else all_at_once(session, weights)
 
     def _checked(self, candidates: Sequence[Candidate], case: JudgeCase) -> dict[int, float]:
         """The weight of each step among ``candidates``."""
@@ -421,7 +388,7 @@ class JudgeAttributor:
 
     def _proposed(self, trajectory: Trajectory, reference: str | None) -> dict[int, float]:
         """The highest steps of the proposer; none when there is no proposer or no use for it."""
-        if self._proposer is None or not (self._takes_candidates or self.options.protocol == "all-at-once"):
+        if self._proposer is None:
             return {}
         scores = self._proposer.score(trajectory, reference=reference)
         if scores is None:
@@ -481,31 +448,3 @@ def attribution_of(verdict: JudgeVerdict, case: JudgeCase, blank: Attribution) -
             "faults": faults,
         }
     )
-
-
-def scores_of(verdict: JudgeVerdict, case: JudgeCase, usage: Usage) -> StepScores:
-    """The beliefs of ``verdict`` over all steps; those that the judge did not name share what is left."""
-    scale = _DOUBT if verdict.abstention is not None else min(1.0, _MOST_NAMED / sum(verdict.beliefs.values()))
-    named = {step: belief * scale for step, belief in verdict.beliefs.items()}
-    weights = [1.0 if index in case.answerable else _PERSON_SHARE for index in range(len(case.steps))]
-    left = (1.0 - sum(named.values())) / sum(weights)
-    masses = [named.get(index, 0.0) + left * weight for index, weight in enumerate(weights)]
-    agents = dict.fromkeys(case.agents, 0.0)
-    for index in case.answerable:
-        agents[case.owner(index)] += masses[index]
-    return StepScores(
-        steps=tuple(math.log(mass) for mass in masses),
-        agents={agent: _log_odds(mass) for agent, mass in agents.items()},
-        modes={
-            (fault.agent, fault.error_mode): _log_odds(fault.score)
-            for fault in reversed(verdict.faults)
-            if fault.error_mode is not None
-        },
-        evidence=verdict.evidence,
-        usage=usage,
-    )
-
-
-def _log_odds(probability: float) -> float:
-    inside = min(1 - _LEAST_ODDS, max(_LEAST_ODDS, probability))
-    return math.log(inside / (1 - inside))

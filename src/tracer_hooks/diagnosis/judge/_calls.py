@@ -1,15 +1,13 @@
-"""The judge's model, and the questions to it about one run: within a budget, from a cache where it can be, logged."""
+"""The judge's model, and the questions to it about one run: within a budget, from a cache where it can be."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
-import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
+from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -254,40 +252,6 @@ def _floats(values: Mapping[str, Any] | None) -> dict[str, float] | None:
     return None if values is None else {name: float(value) for name, value in values.items()}
 
 
-class CallLog:
-    """A JSON lines file that grows; nothing is written without a path. Keys and tokens of access are never in it.
-
-    Raises:
-        ConfigError: The file cannot be written.
-    """
-
-    def __init__(self, path: Path | None) -> None:
-        self._path = path
-        self._lock = threading.Lock()
-        if path is not None:
-            try:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.open("a", encoding="utf-8").close()
-            except OSError as error:
-                raise ConfigError(f"call_log={str(path)!r} of the attributor 'judge': {error.strerror}") from error
-
-    def add(self, request: ChatRequest, reply: ChatCompletion | None, **details: object) -> None:
-        """Write one line: a question, its reply (None when the call failed), and how the call went."""
-        if self._path is None:
-            return
-        line = {
-            "at": datetime.now(UTC).isoformat(),
-            **details,
-            "messages": [asdict(message) for message in request.messages],
-            "reply": None if reply is None else reply.text,
-            "label_logprobs": None if reply is None else reply.label_logprobs,
-            "usage": None if reply is None else reply.usage.model_dump(),
-        }
-        written = json.dumps(line, ensure_ascii=False, default=str)
-        with self._lock, self._path.open("a", encoding="utf-8", errors="replace") as file:
-            file.write(written + "\n")
-
-
 @dataclass(frozen=True, kw_only=True)
 class Question(Generic[R, T]):
     """One thing to ask: a prompt, the form of the reply, and what is made of it."""
@@ -308,12 +272,11 @@ class Question(Generic[R, T]):
 
 @dataclass(frozen=True, kw_only=True)
 class JudgeResources:
-    """Model, options, cache and log, which all sessions of one attributor share."""
+    """Model, options and cache, which all sessions of one attributor share."""
 
     model: ChatModel
     options: JudgeOptions
     cache: ReplyCache
-    log: CallLog
 
 
 @dataclass(kw_only=True)
@@ -373,9 +336,7 @@ class JudgeSession:
         asked = self.messages(question.prompt, question.values)
         request, cache, identity = self._request(question, asked), self.resources.cache, self.resources.model.identity
         known = cache.get(identity, request)
-        if known is not None:
-            self._log(question, request, known, cached=True)
-        reply = known if known is not None else self._call(question, request)
+        reply = known if known is not None else self._call(request)
         try:
             answer = _read(question, reply)
         except ReplyError as problem:
@@ -391,7 +352,7 @@ class JudgeSession:
         complaint = render("repair", problem=str(problem)[:_COMPLAINT_CHARS])
         shown = cut(bad.text.strip(), _BAD_REPLY_CHARS) or "(nothing)"
         messages = (*asked, ChatMessage("assistant", shown), ChatMessage("user", complaint))
-        reply = self._call(question, self._request(question, messages), problem=f"repairs: {problem}")
+        reply = self._call(self._request(question, messages))
         try:
             return reply, _read(question, reply)
         except ReplyError as again:
@@ -402,17 +363,15 @@ class JudgeSession:
                 raw=reply.text,
             ) from again
 
-    def _call(self, question: Question[R, T], request: ChatRequest, *, problem: str | None = None) -> ChatCompletion:
-        model, began = self.resources.model, time.monotonic()
+    def _call(self, request: ChatRequest) -> ChatCompletion:
+        model = self.resources.model
         self.meter.admit(sum(model.count_tokens(message.content) for message in request.messages))
         try:
             reply = model.complete(request, timeout_s=self.meter.seconds_left())
-        except AttributionError as error:
-            self._log(question, request, None, elapsed_s=round(time.monotonic() - began, 4), problem=str(error))
+        except AttributionError:
             self.meter.check_time()  # a call that was cut short by the budget is no failure of the endpoint
             raise
         self.meter.usage += reply.usage
-        self._log(question, request, reply, elapsed_s=round(time.monotonic() - began, 4), problem=problem)
         return reply
 
     def _request(self, question: Question[R, T], messages: tuple[ChatMessage, ...]) -> ChatRequest:
@@ -425,19 +384,6 @@ class JudgeSession:
             temperature=options.temperature,
             seed=options.seed,
             labels=question.labels,
-        )
-
-    def _log(
-        self, question: Question[R, T], request: ChatRequest, reply: ChatCompletion | None, **details: object
-    ) -> None:
-        self.resources.log.add(
-            request,
-            reply,
-            run_id=self.case.trajectory.run_id,
-            protocol=self.protocol,
-            question=question.prompt,
-            model=self.resources.model.name,
-            **{"elapsed_s": 0.0, "cached": False, "problem": None, **details},
         )
 
 

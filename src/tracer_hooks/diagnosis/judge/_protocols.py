@@ -1,4 +1,4 @@
-"""The ways of asking which step was the decisive error: all at once or in windows, each, by halves, among a few."""
+"""The ways of asking which step was the decisive error: all at once, in windows, or among a few."""
 
 from __future__ import annotations
 
@@ -14,12 +14,10 @@ from tracer_hooks.diagnosis.judge._prompts import find_quote, flat, opening
 from tracer_hooks.diagnosis.judge._replies import (
     NO_FAULT,
     ChoiceReply,
-    HalfReply,
     JudgeCase,
     JudgeVerdict,
     ReplyError,
     StepJudgement,
-    StepReply,
     VerdictReply,
     WindowFinding,
     WindowReply,
@@ -40,15 +38,13 @@ NOBODY = "no agent made a decisive error"
 ALL_AT_ONCE = "all_at_once"
 """The prompt of the question about the whole run."""
 _WINDOW, _WINDOW_VERDICT = "window_findings", "window_verdict"
-_STEP_BY_STEP, _BINARY_SEARCH, _EXPLAIN = "step_by_step", "binary_search", "explain"
+_EXPLAIN = "explain"
 _WINDOW_OVERLAP = 2
 """Steps that neighbouring windows share."""
 _TABLE_SHARE = 4
 """A quarter of the room for steps goes to the table."""
 _MOST_QUOTED = 8
 _ROW_CHARS = 240
-_LEAST, _MOST = 0.01, 0.99
-"""Bounds of a stated probability."""
 
 
 def whole_run(session: JudgeSession, focus: Iterable[int] = ()) -> dict[str, object]:
@@ -153,66 +149,6 @@ def _suspect(case: JudgeCase, rows: Sequence[WindowFinding]) -> JudgeVerdict | N
     return plain_verdict(case, beliefs, "the most suspicious step so far") if beliefs else None
 
 
-def step_by_step(session: JudgeSession) -> JudgeVerdict:
-    """Ask of each step whether it is the decisive one, and stop at the first yes.
-
-    Without a yes, the most suspicious step of a failed run is the answer; a run that is not known to have failed has
-    no fault.
-    """
-    case, stated = session.case, dict[int, float]()
-    for step in case.answerable:
-        reply = _ask_step(session, step)
-        stated[step] = max(_LEAST, reply.probability)
-        if reply.is_decisive:
-            # The steps before it were passed over, whatever probability was stated for them.
-            beliefs = {index: min(belief, stated[step]) for index, belief in stated.items()}
-            found = replace(plain_verdict(case, beliefs, ""), step=step)
-            judgement = StepJudgement.model_validate(reply.model_dump(exclude={"is_decisive"}))
-            return judged(case, found, judgement)
-        session.best = plain_verdict(case, stated, "the most suspicious step so far")
-    found = plain_verdict(case, stated, "the judge called no step decisive: this is the most suspicious one")
-    return found if case.is_failure else replace(found, abstention=NO_FAULT)
-
-
-def _ask_step(session: JudgeSession, step: int) -> StepReply:
-    values = session.values(_STEP_BY_STEP, range(step + 1), [step], step=step)
-    return session.ask(Question(prompt=_STEP_BY_STEP, values=values, kind=StepReply, read=lambda reply, _: reply))
-
-
-def binary_search(session: JudgeSession) -> JudgeVerdict:
-    """Ask which half holds the decisive step, again and again; a last question asks for mode and evidence.
-
-    What the judge states of each half is shared evenly by the steps in it, so steps of a half that was passed over keep
-    a belief.
-    """
-    case = session.case
-    left: Sequence[int] = case.answerable
-    beliefs = dict.fromkeys(left, 1.0 / len(left))
-    while len(left) > 1:
-        middle = (len(left) + 1) // 2
-        first, second = left[:middle], left[middle:]
-        reply = _ask_half(session, first, second)
-        taken, passed = (first, second) if reply.half == "first" else (second, first)
-        mass, stated = sum(beliefs[step] for step in left), min(_MOST, max(0.5, reply.probability))
-        beliefs |= {step: mass * stated / len(taken) for step in taken}
-        beliefs |= {step: mass * (1 - stated) / len(passed) for step in passed}
-        left = taken
-        session.best = plain_verdict(case, beliefs, f"the search had come to the steps {left[0]} to {left[-1]}")
-    # The step that the search ends on is the answer, also when its path was a doubtful one.
-    beliefs = {step: min(belief, beliefs[left[0]]) for step, belief in beliefs.items()}
-    return explained(session, JudgeVerdict(step=left[0], beliefs=beliefs))
-
-
-def _ask_half(session: JudgeSession, first: Sequence[int], second: Sequence[int]) -> HalfReply:
-    halves = {"first": _named(first), "second": _named(second)}
-    values = session.values(_BINARY_SEARCH, range(first[0], second[-1] + 1), (), **halves)
-    return session.ask(Question(prompt=_BINARY_SEARCH, values=values, kind=HalfReply, read=lambda reply, _: reply))
-
-
-def _named(steps: Sequence[int]) -> str:
-    return f"step {steps[0]}" if len(steps) == 1 else f"steps {steps[0]} to {steps[-1]}"
-
-
 def explained(session: JudgeSession, found: JudgeVerdict) -> JudgeVerdict:
     """``found`` with error mode, faults and quotations; or an abstention, when the judge thinks better of it.
 
@@ -304,13 +240,10 @@ def shortlist_choice(session: JudgeSession, steps: Sequence[int]) -> ShortlistCh
 
 
 def orders(session: JudgeSession, choice: ShortlistChoice) -> list[list[int]]:
-    """The orders in which the options are shown: one shuffled by the seed, moved on by some places each time."""
-    count, options = len(choice.options), session.resources.options
-    order = list(range(count))
-    random.Random(f"{options.seed}:{session.case.trajectory.run_id}:{SHORTLIST}").shuffle(order)
-    turns = min(count, options.rotations)
-    starts = [turn * count // turns for turn in range(turns)]
-    return [order[start:] + order[:start] for start in starts]
+    """The orders in which the options are shown: every rotation of one that the seed shuffles."""
+    order = list(range(len(choice.options)))
+    random.Random(f"{session.resources.options.seed}:{session.case.trajectory.run_id}:{SHORTLIST}").shuffle(order)
+    return [order[start:] + order[:start] for start in range(len(order))]
 
 
 def labels_for(count: int) -> tuple[str, ...]:
@@ -330,9 +263,9 @@ def values_of(choice: ShortlistChoice, order: Sequence[int]) -> dict[str, object
 def _choose(session: JudgeSession, choice: ShortlistChoice) -> dict[int | None, float]:
     """Probability of each option by its step.
 
-    The question is asked several times, each time with the labels moved on by some places, in an order that the seed
-    shuffles. Where the model tells log-probabilities they are averaged: over all rotations every option has had every
-    label once, so a bias for labels cancels out. Elsewhere choices are counted.
+    The question is asked once for each rotation of the options. Where the model tells log-probabilities they are
+    averaged: over all rotations every option has had every label once, so a bias for labels cancels out. Elsewhere
+    choices are counted.
 
     Raises:
         JudgeBudgetSpentError: Not even one question could be asked.

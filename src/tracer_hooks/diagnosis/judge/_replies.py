@@ -56,7 +56,6 @@ def _mode(value: Any) -> ErrorMode | None:
 Probability = Annotated[float, Field(ge=0, le=1), BeforeValidator(_probability)]
 Mode = Annotated[ErrorMode | None, BeforeValidator(_mode)]
 VerdictWord = Annotated[Literal["fault", "no fault", "environment fault"], BeforeValidator(_words)]
-Half = Annotated[Literal["first", "second"], BeforeValidator(_words)]
 Kind = Annotated[Literal["claim", "symptom", "error", "correction"], BeforeValidator(_words)]
 
 
@@ -119,24 +118,6 @@ class VerdictReply(JudgeReply):
     evidence: tuple[Quote, ...] = ()
     other_faults: tuple[OtherFault, ...] = ()
     alternatives: tuple[Alternative, ...] = ()
-
-
-class StepReply(JudgeReply):
-    """The reply to whether one step is the decisive one."""
-
-    reason: Text = ""
-    is_decisive: bool
-    probability: Probability
-    error_mode: Mode = None
-    evidence: tuple[Quote, ...] = ()
-
-
-class HalfReply(JudgeReply):
-    """The half of a stretch of steps that holds the decisive one."""
-
-    reason: Text = ""
-    half: Half
-    probability: Probability = 0.5
 
 
 class WindowFinding(JudgeReply):

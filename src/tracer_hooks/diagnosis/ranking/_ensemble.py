@@ -1,29 +1,21 @@
-"""The attributor ``ensemble``: members whose beliefs are pooled, with weights fitted to labels."""
+"""The attributor ``ensemble``: members whose beliefs are pooled by shares that were set by hand."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping
 from importlib.util import find_spec
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from tracer_hooks._folds import grouped_folds
 from tracer_hooks._guard import warn_once
-from tracer_hooks._lazy import require
-from tracer_hooks._reading import brief
-from tracer_hooks.diagnosis._protocol import FitReport, Fittable, Scorer, StepScores, fitted_only
+from tracer_hooks.diagnosis._protocol import Scorer, StepScores
 from tracer_hooks.diagnosis._registry import get_attributor
-from tracer_hooks.diagnosis._weight_files import finite, read_saved, write_saved
 from tracer_hooks.diagnosis.ranking._answers import Ranking, attribution_by, has_content
-from tracer_hooks.diagnosis.ranking._fit import hits, question_of
-from tracer_hooks.diagnosis.ranking._pooling import Logits, fit_shares, normalised, pool
+from tracer_hooks.diagnosis.ranking._pooling import normalised, pool
 from tracer_hooks.diagnosis.ranking._view import View
-from tracer_hooks.errors import AttributionError, TracerHooksError, install_line
-from tracer_hooks.schema import Attribution, ErrorMode, Evidence, LabeledTrajectory, Trajectory, Usage
+from tracer_hooks.errors import TracerHooksError, install_line
+from tracer_hooks.schema import Attribution, ErrorMode, Evidence, Trajectory, Usage
 
 _MODELS = "tracer_hooks_models"
 _PREFILL_MODEL = "TRACER_HOOKS_PREFILL_MODEL"
@@ -62,85 +54,10 @@ def _made(name: str) -> Scorer | None:
     return member if isinstance(member, Scorer) else None
 
 
-_FOLDS = 4
-_FEWEST = 5
-
-
-def fit_ensemble(
-    members: Mapping[str, Scorer],
-    labeled: Sequence[LabeledTrajectory],
-    *,
-    shipped: Callable[[Trajectory], StepScores | None],
-    seed: int,
-) -> tuple[dict[str, Scorer], dict[str, float], FitReport]:
-    """The fitted members, their shares, and what the whole gained.
-
-    Args:
-        members: The methods by name; those that are not fittable stay as they are.
-        labeled: Trajectories, some of them with a decisive step.
-        shipped: How steps were scored before.
-        seed: Of the folds.
-
-    Raises:
-        AttributionError: Fewer than five of them have a decisive step.
-    """
-    require("scipy", extra="fit", feature="fitting an attributor")
-    usable = [one for one in labeled if one.decisive is not None and one.trajectory.steps]
-    if len(usable) < _FEWEST:
-        raise AttributionError(
-            f"{len(usable)} of {len(labeled)} trajectories have a decisive step, expected at least {_FEWEST}. "
-            "Label more of them (schema: LabeledTrajectory.decisive), or use the attributor as it is shipped"
-        )
-    beliefs = _out_of_fold(members, usable, seed)
-    targets = [one.decisive.step for one in usable if one.decisive is not None]
-    shares = fit_shares(beliefs, targets).tolist()
-    fitted = {name: _fitted(member, usable, seed) for name, member in members.items()}
-    before = [scores.steps if (scores := shipped(one.trajectory)) is not None else (0.0,) for one in usable]
-    shipped_step, shipped_agent = hits(usable, [np.array(one) for one in before]).mean(axis=0)
-    fitted_step, fitted_agent = hits(usable, [pool(one, shares) for one in beliefs]).mean(axis=0)
-    report = FitReport(
-        trajectories=len(usable),
-        questions=len({question_of(one) for one in usable}),
-        shipped_step=float(shipped_step),
-        shipped_agent=float(shipped_agent),
-        fitted_step=float(fitted_step),
-        fitted_agent=float(fitted_agent),
-        chosen=", ".join(f"{name} x {share:.2f}" for name, share in zip(members, shares, strict=True)),
-    )
-    return fitted, dict(zip(members, shares, strict=True)), report
-
-
-def _out_of_fold(members: Mapping[str, Scorer], labeled: Sequence[LabeledTrajectory], seed: int) -> list[list[Logits]]:
-    """For each trajectory the log-beliefs of each member, fitted without the trajectory's question."""
-    groups = [question_of(one) for one in labeled]
-    folds = grouped_folds(groups, min(_FOLDS, len(set(groups))), shuffle=np.random.default_rng(seed).shuffle)
-    beliefs: list[list[Logits]] = [[] for _ in labeled]
-    for member in members.values():
-        for number in sorted(set(folds)):
-            judge = _fitted(member, [one for one, own in zip(labeled, folds, strict=True) if own != number], seed)
-            for place, own in enumerate(folds):
-                if own == number:
-                    beliefs[place].append(_belief(judge, labeled[place].trajectory))
-    return beliefs
-
-
-def _fitted(member: Scorer, labeled: Sequence[LabeledTrajectory], seed: int) -> Scorer:
-    if not isinstance(member, Fittable):
-        return member
-    judge = fitted_only(member, labeled, seed=seed)
-    return judge if isinstance(judge, Scorer) else member
-
-
-def _belief(judge: Scorer, trajectory: Trajectory) -> Logits:
-    scores = judge.score(trajectory)
-    return normalised(np.zeros(len(trajectory.steps)) if scores is None else np.array(scores.steps))
-
-
 VERSION = 1
-_MOST_SHARES = 1e6
 _TRUST = 0.5
 _SHIPPED_SHARES = {"structural": 0.8, "encoder": 0.1, "prefill": 0.1, "contrast": 0.7}
-"""Shares before any label is seen, set by hand: what encoder and prefill know of single steps hardly transfers to a
+"""Set by hand: what encoder and prefill know of single steps hardly transfers to a
 team never seen. Contrast has its word only where passing runs of the team are at hand, and then it has seen more."""
 
 
@@ -162,7 +79,6 @@ class EnsembleAttributor:
         self._is_default = members is None
         self._members = dict(members) if members is not None else installed_members()
         self._shares = dict(shares) if shares is not None else dict(_SHIPPED_SHARES)
-        self._is_fitted = shares is not None
 
     @property
     def members(self) -> tuple[str, ...]:
@@ -171,7 +87,7 @@ class EnsembleAttributor:
 
     def attribute(self, trajectory: Trajectory, *, reference: str | None = None) -> Attribution:
         """Diagnose one run; see :class:`~tracer_hooks.diagnosis.Attributor`."""
-        signature = f"{self.name}/{VERSION}({'+'.join(sorted(self._members))})" + ("+fit" if self._is_fitted else "")
+        signature = f"{self.name}/{VERSION}({'+'.join(sorted(self._members))})"
 
         def ranked(view: View) -> Ranking | None:
             scores = self.score(view.trajectory, reference=reference)
@@ -195,59 +111,10 @@ class EnsembleAttributor:
         }
         return _pooled(spoken, self._shares) if spoken else None
 
-    def fit(self, labeled: Sequence[LabeledTrajectory], *, seed: int = 0) -> tuple[EnsembleAttributor, FitReport]:
-        """Fit every member that can be fitted, and the shares to their out-of-fold beliefs.
-
-        Raises:
-            AttributionError: Fewer than five of them have a decisive step.
-            MissingExtraError: scikit-learn or scipy is not installed.
-        """
-        members, shares, report = fit_ensemble(self._members, labeled, shipped=self.score, seed=seed)
-        return EnsembleAttributor(members, shares=shares), report
-
     def with_member(self, name: str, member: Scorer) -> EnsembleAttributor:
         """The same with one method more, under its shipped share."""
         shares = {**self._shares, name: _SHIPPED_SHARES.get(name, 0.5)}
-        more = EnsembleAttributor({**self._members, name: member}, shares=shares)
-        more._is_fitted = self._is_fitted
-        return more
-
-    def save(self, directory: Path) -> None:
-        """Write the shares, and each member that can be fitted to a folder of its own name."""
-        kept = {name: member for name, member in self._members.items() if isinstance(member, Fittable)}
-        for name, member in kept.items():
-            member.save(directory / name)
-        shares = {name: round(self._shares.get(name, 0.0), 5) for name in kept}
-        write_saved(directory, name=self.name, version=VERSION, model={"shares": shares})
-
-    @classmethod
-    def load(cls, directory: Path) -> EnsembleAttributor:
-        """Read what :meth:`save` wrote.
-
-        Raises:
-            AttributionError: The directory holds something else, or a newer version.
-            MissingExtraError: A member needs a package that is not installed.
-        """
-        shares = read_saved(directory, name=cls.name, version=VERSION, make=partial(_shares_of, directory))
-        members: dict[str, Scorer] = {}
-        for name in shares:
-            member = get_attributor(directory / name)
-            if not isinstance(member, Scorer):
-                raise AttributionError(f"{str(directory / name)!r} holds {member.name!r}, which cannot be a member")
-            members[name] = member
-        return cls(members, shares=shares)
-
-
-def _shares_of(directory: Path, model: Mapping[str, Any]) -> dict[str, float]:
-    shares = {name: finite(share) for name, share in model["shares"].items()}
-    if not shares or any(share < 0 for share in shares.values()) or sum(shares.values()) > _MOST_SHARES:
-        raise ValueError("'shares' must hold a number from 0 for each member")
-    for name in shares:
-        # A name with a way in it, or a link, would read another folder than the one that was asked for, or this one
-        # again without end.
-        if (directory / name).resolve().parent != directory.resolve():
-            raise ValueError(f"the member {brief(repr(name), 80)} is no folder in it")
-    return shares
+        return EnsembleAttributor({**self._members, name: member}, shares=shares)
 
 
 def _pooled(spoken: Mapping[str, StepScores], shares: Mapping[str, float]) -> StepScores:

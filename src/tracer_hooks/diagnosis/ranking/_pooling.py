@@ -21,8 +21,6 @@ Logits = NDArray[np.float64]
 """One log-belief, up to a constant, for each step; ``-inf`` for a step that cannot be the decisive one."""
 FLOOR = -12.0
 """Log-belief below which a method's word is not taken, so that one method cannot rule a step out for all."""
-_PULL_TO_EQUAL_SHARES = 3.0
-"""How strongly the shares are drawn to equal ones, in units of one labelled trajectory."""
 
 
 def normalised(logits: Logits) -> Logits:
@@ -45,28 +43,6 @@ def pool(members: Sequence[Logits], shares: Sequence[float]) -> Logits:
     for member, share in zip(members, shares, strict=True):
         total += share * member
     return normalised(total)
-
-
-def fit_shares(cases: Sequence[Sequence[Logits]], targets: Sequence[int]) -> NDArray[np.float64]:
-    """The shares under which the labelled steps are likeliest, drawn to equal ones.
-
-    Give it log-beliefs of models that have not seen the question, or the shares flatter whoever overfits most.
-
-    Args:
-        cases: For each trajectory the normalised log-beliefs of each method.
-        targets: For each trajectory the decisive step.
-    """
-    from scipy.optimize import minimize
-
-    count = len(cases[0])
-    even = np.full(count, 1.0 / count)
-
-    def loss(shares: NDArray[np.float64]) -> float:
-        likelihood = sum(pool(one, shares.tolist())[target] for one, target in zip(cases, targets, strict=True))
-        return float(-likelihood + _PULL_TO_EQUAL_SHARES * ((shares - even) ** 2).sum())
-
-    found = minimize(loss, even, bounds=[(0.0, 2.0)] * count, method="L-BFGS-B").x
-    return np.asarray(found, dtype=np.float64)
 
 
 def agent_mass(logits: Logits, agents: Sequence[str]) -> Logits:

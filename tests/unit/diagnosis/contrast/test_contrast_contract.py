@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tracer_hooks.diagnosis._protocol import Attributor, Scorer
-from tracer_hooks.diagnosis.contrast import NO_COMPARISON, ContrastAttributor, ContrastOptions, Formula, align
+from tracer_hooks.diagnosis.contrast import NO_COMPARISON, ContrastAttributor, ContrastOptions, align
 from tracer_hooks.diagnosis.contrast._comparison import compare
 from tracer_hooks.diagnosis.contrast._run_view import RunView
 from tracer_hooks.schema import RunOutcome, Step, StepKind, ToolCall, Trajectory
@@ -69,11 +69,7 @@ def trajectories(draw, run_id=None) -> Trajectory:
 
 
 options = st.builds(
-    ContrastOptions,
-    nearest=st.integers(1, 3),
-    at_most=st.integers(3, 5),
-    formula=st.sampled_from(Formula),
-    without_passing=st.booleans(),
+    ContrastOptions, nearest=st.integers(1, 3), at_most=st.integers(3, 5), without_passing=st.booleans()
 )
 relaxed = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 

@@ -1,11 +1,9 @@
 """Several failing and passing runs of one task: what the failing ones have in common stands out."""
 
-import math
-
 import numpy as np
 import pytest
 
-from tracer_hooks.diagnosis.contrast import ContrastAttributor, ContrastOptions, Formula, suspiciousness
+from tracer_hooks.diagnosis.contrast import ContrastAttributor
 from tracer_hooks.diagnosis.contrast._divergence import Spectrum
 from tracer_hooks.diagnosis.contrast._run_view import Claim, RunView
 
@@ -20,13 +18,13 @@ def turns(*, helper, price, note):
     ]
 
 
-def spectrum(formula=Formula.OCHIAI) -> Spectrum:
+def spectrum() -> Spectrum:
     judged = failed(turns(helper="guesser", price=214, note=5501), run_id="f0")
     failing = [failed(turns(helper="guesser", price=214, note=5502 + k), run_id=f"f{k + 1}") for k in range(2)]
     passing = [run(f"p{k}", turns(helper="solver", price=204, note=5601 + k)) for k in range(3)]
     passing.append(run("p3", turns(helper="guesser", price=204, note=5701)))
     views = [[RunView(one) for one in runs] for runs in (failing, passing)]
-    return Spectrum(RunView(judged), tuple(views[0]), tuple(views[1]), formula)
+    return Spectrum(RunView(judged), tuple(views[0]), tuple(views[1]))
 
 
 def suspicion_of(found, kind, key):
@@ -46,18 +44,16 @@ def test_elements_are_counted_over_the_runs() -> None:
     assert found.runs_with[found.elements.index(guesser)] == (3, 1)
 
 
-def test_ochiai_by_hand() -> None:
+def test_jaccard_by_hand() -> None:
     found = spectrum()
     assert suspicion_of(found, Claim, "214") == pytest.approx(1.0)
-    assert suspicion_of(found, Claim, "5501") == pytest.approx(1 / math.sqrt(3))
-    assert suspicion_of(found, str, "guesser") == pytest.approx(3 / math.sqrt(3 * 4))
-    assert suspicion_of(found, str, "planner") == pytest.approx(3 / math.sqrt(3 * 7))
+    assert suspicion_of(found, Claim, "5501") == pytest.approx(1 / 3)
+    assert suspicion_of(found, str, "guesser") == pytest.approx(3 / 4)
+    assert suspicion_of(found, str, "planner") == pytest.approx(3 / 7)
 
 
-# For Tarantula, what one failing run contains alone is as suspicious as what all of them contain.
-@pytest.mark.parametrize("formula", sorted(set(Formula) - {Formula.TARANTULA}))
-def test_what_recurs_in_failing_runs_is_mapped_to_its_first_step(formula) -> None:
-    found = spectrum(formula)
+def test_what_recurs_in_failing_runs_is_mapped_to_its_first_step() -> None:
+    found = spectrum()
     assert int(np.argmax(found.by_step)) == 1
     assert max(found.by_agent, key=found.by_agent.__getitem__) == "guesser"
 
@@ -80,22 +76,4 @@ def test_another_task_is_not_part_of_the_spectrum() -> None:
     passing = [run("p", turns(helper="solver", price=204, note=5600))]
     stranger = failed(turns(helper="guesser", price=214, note=1), run_id="f1", task="Write a poem about the sea.")
     judged = failed(turns(helper="guesser", price=214, note=2), run_id="f0")
-    assert ContrastAttributor(passing, [stranger], options=ContrastOptions()).divergences(judged).spectrum is None
-
-
-# Three failing and five passing runs. In all failing and no passing run; in all; in 2 failing and 1 passing; in passing
-# runs only; in no run at all.
-EF = np.array([3.0, 3.0, 2.0, 0.0, 0.0])
-EP = np.array([0.0, 5.0, 1.0, 4.0, 0.0])
-BY_HAND = {
-    Formula.OCHIAI: [1.0, 3 / math.sqrt(24), 2 / 3, 0.0, 0.0],
-    Formula.TARANTULA: [1.0, 0.5, (2 / 3) / (2 / 3 + 1 / 5), 0.0, 0.0],
-    Formula.JACCARD: [1.0, 3 / 8, 2 / 4, 0.0, 0.0],
-}
-
-
-@pytest.mark.parametrize("formula", Formula)
-def test_published_formulas(formula) -> None:
-    assert suspiciousness(formula, EF, EP, failing=3, passing=5) == pytest.approx(BY_HAND[formula])
-    alone = suspiciousness(formula, np.array([1.0, 0.0]), np.zeros(2), failing=1, passing=0)
-    assert not np.isnan(alone).any()
+    assert ContrastAttributor(passing, [stranger]).divergences(judged).spectrum is None

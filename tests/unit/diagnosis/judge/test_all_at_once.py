@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import math
-
 import pytest
 
-from tracer_hooks.diagnosis import Attributor, diagnose_each, diagnose_trajectory
-from tracer_hooks.diagnosis._protocol import Scorer
+from tracer_hooks.diagnosis import diagnose_each, diagnose_trajectory
 from tracer_hooks.schema import Attribution, ErrorMode, RunOutcome, Trajectory
 from tracer_hooks.testing import Reply, ScriptedLLM, When
 
@@ -29,24 +26,6 @@ def test_the_answer_is_the_judges_and_its_confidence_is_half_of_what_it_states()
     assert answer.attributor == "judge/2 all-at-once scripted"
     assert answer.run_id == "shop-1"
     assert not answer.abstained
-
-
-def test_the_judge_is_an_attributor_and_a_scorer() -> None:
-    with ScriptedLLM([verdict()]) as llm:
-        asked = judge(llm)
-        assert isinstance(asked, Attributor)
-        assert isinstance(asked, Scorer)
-        scores = asked.score(shop_run())
-    assert scores is not None
-    assert len(scores.steps) == 7
-    assert max(range(7), key=scores.steps.__getitem__) == 3
-    assert all(math.isfinite(value) for value in scores.steps)
-    assert sum(scores.belief()) == pytest.approx(1.0)
-    assert scores.belief()[0] < scores.belief()[1]  # a person's step
-    assert max(scores.agents, key=scores.agents.__getitem__) == "Calculator"
-    assert scores.modes["Calculator", ErrorMode.FM_2_6] > 0
-    assert scores.usage is not None
-    assert scores.usage.output_tokens > 0
 
 
 def test_the_prompt_shows_numbered_steps_tools_team_and_outcome_but_no_reference() -> None:
@@ -142,7 +121,6 @@ def test_an_empty_trajectory_is_not_asked_about() -> None:
     with ScriptedLLM() as llm:
         empty = judge(llm).attribute(Trajectory(run_id="empty"))
         blank = judge(llm).attribute(shop_run(steps=(shop_run().steps[0].model_copy(update={"content": " \n"}),)))
-        assert judge(llm).score(Trajectory(run_id="empty")) is None
         assert llm.calls == 0
     assert (empty.abstained_reason, blank.abstained_reason) == ("trace too incomplete", "trace too incomplete")
 

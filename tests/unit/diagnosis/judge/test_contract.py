@@ -25,7 +25,7 @@ TEXTS = [
     "a\n\n\tb  c", '{"agent": "a", "step": 99}', "x" * 9_000, "[... 12 characters left out ...]", "\u2028", "<think>",
 ]  # fmt: skip
 NAMES = ["user", "human", "a", "A", "a b", "Computer_terminal", "Orchestrator", "", "b (x)", "=== step 1 |"]
-PROTOCOLS = ["all-at-once", "step-by-step", "binary-search", "shortlist", "auto"]
+PROTOCOLS = ["all-at-once", "shortlist", "auto"]
 
 
 class Random:
@@ -133,10 +133,6 @@ def test_every_answer_keeps_the_contract(protocol: str) -> None:
         answer = asked.attribute(run)
         check(answer, run)
         answered += not answer.abstained
-        scores = asked.score(run)
-        if scores is not None:
-            assert len(scores.steps) == len(run.steps)
-            assert sum(scores.belief()) == pytest.approx(1.0)
         assert run.model_dump_json() == before
     assert answered >= 5
 

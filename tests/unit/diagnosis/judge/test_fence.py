@@ -91,7 +91,7 @@ def hostile() -> Trajectory:
     )
 
 
-@pytest.mark.parametrize("protocol", ["all-at-once", "step-by-step", "binary-search", "shortlist", "auto"])
+@pytest.mark.parametrize("protocol", ["all-at-once", "shortlist", "auto"])
 def test_a_hostile_run_adds_no_line_to_the_frame(protocol: str) -> None:
     """The frame has as many lines as that of a harmless run, in each question of each protocol."""
 
@@ -117,12 +117,8 @@ def any_reply(request: object) -> str:
     prompt = str(request.messages[1]["content"])  # type: ignore[attr-defined]
     if '{"choice"' in prompt:
         return '{"choice": "A"}'
-    if '"half"' in prompt:
-        return '{"reason": "r", "half": "second", "probability": 0.8}'
     if '"findings"' in prompt:
         return '{"findings": [{"step": 0, "kind": "error", "text": "t", "quote": "said", "suspicion": 0.5}]}'
-    if '"is_decisive"' in prompt:
-        return '{"reason": "r", "is_decisive": false, "probability": 0.2, "error_mode": null, "evidence": []}'
     if '"agent": the name' in prompt:
         return verdict(agent="victim", step=1, evidence=[], alternatives=[])
     return explanation(evidence=[])

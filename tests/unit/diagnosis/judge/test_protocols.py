@@ -1,4 +1,4 @@
-"""Step-by-step, binary search and windows: what is asked in which order, and what the answers add up to."""
+"""Windows over a long run: what is asked in which order, and what the answers add up to."""
 
 from __future__ import annotations
 
@@ -10,98 +10,13 @@ import pytest
 
 from tracer_hooks.diagnosis import diagnose_trajectory
 from tracer_hooks.errors import AttributionError
-from tracer_hooks.schema import ErrorMode, RunOutcome
 from tracer_hooks.testing import ScriptedLLM, ScriptedRequest, When
 
-from ._runs import explanation, judge, long_run, shop_run, verdict
-
-
-def step_reply(decisive: bool, probability: float) -> str:
-    quotes = [{"step": 3, "quote": "12 times 3 is 36", "why": "a product"}]
-    return json.dumps(
-        {
-            "reason": "Looked at.",
-            "is_decisive": decisive,
-            "probability": probability,
-            "error_mode": "FM-2.6",
-            "evidence": quotes,
-        }
-    )
-
-
-def half_reply(half: str, probability: float = 0.8) -> str:
-    return json.dumps({"reason": "So it seems.", "half": half, "probability": probability})
+from ._runs import judge, long_run, shop_run, verdict
 
 
 def steps_shown(request: ScriptedRequest) -> list[int]:
     return [int(number) for number in re.findall(r"^=== step (\d+) ", request.last, re.MULTILINE)]
-
-
-# --- step by step
-
-
-def test_step_by_step_stops_at_the_first_yes_and_never_shows_what_comes_later() -> None:
-    with ScriptedLLM([step_reply(False, 0.1), step_reply(False, 0.2), step_reply(True, 0.7)]) as llm:
-        answer = diagnose_trajectory(shop_run(), attributor=judge(llm, protocol="step-by-step"))
-        shown = [steps_shown(request) for request in llm.requests]
-    assert shown == [[0, 1], [0, 1, 2], [0, 1, 2, 3]]
-    assert (answer.agent, answer.step, answer.error_mode) == ("Calculator", 3, ErrorMode.FM_2_6)
-    assert [one.step for one in answer.candidates] == [3, 2, 1]
-    assert answer.confidence == pytest.approx(0.35)
-    assert answer.evidence[0].quote == "12 times\n  3 is 36"
-
-
-def test_step_by_step_without_a_yes_names_the_most_suspicious_step_of_a_failed_run() -> None:
-    with ScriptedLLM([step_reply(False, chance) for chance in (0.1, 0.2, 0.4, 0.3, 0.1, 0.1)]) as llm:
-        answer = judge(llm, protocol="step-by-step").attribute(shop_run())
-    assert (answer.agent, answer.step) == ("Calculator", 3)
-    assert "called no step decisive" in answer.evidence[0].why
-
-
-def test_step_by_step_without_a_yes_finds_no_fault_in_a_run_that_may_be_good() -> None:
-    with ScriptedLLM(default=step_reply(False, 0.1)) as llm:
-        answer = judge(llm, protocol="step-by-step").attribute(shop_run(outcome=RunOutcome.SUCCEEDED))
-    assert answer.abstained_reason == "no sign of failure"
-
-
-# --- binary search
-
-
-def test_binary_search_halves_until_one_step_is_left_and_then_asks_why() -> None:
-    replies = [half_reply("first"), half_reply("second"), explanation()]
-    with ScriptedLLM(replies) as llm:
-        answer = diagnose_trajectory(shop_run(), attributor=judge(llm, protocol="binary-search"))
-        shown = [steps_shown(request) for request in llm.requests]
-        asked = [re.search(r"in the first \((.*?)\) or in the second \((.*?)\)", r.last) for r in llm.requests]
-    assert [match and match.groups() for match in asked] == [
-        ("steps 1 to 3", "steps 4 to 6"),
-        ("steps 1 to 2", "step 3"),
-        None,
-    ]
-    assert shown[:2] == [[1, 2, 3, 4, 5, 6], [1, 2, 3]]
-    assert (answer.agent, answer.step, answer.error_mode) == ("Calculator", 3, ErrorMode.FM_3_3)
-    assert sum(one.score for one in answer.candidates) == pytest.approx(0.5)
-    assert answer.candidates[0].score == pytest.approx(0.5 * 0.8 * 0.8)
-
-
-def test_binary_search_keeps_a_belief_in_the_halves_that_it_passed_over() -> None:
-    replies = [half_reply("second", 0.6), half_reply("first", 0.9), half_reply("second", 0.6), explanation()]  # 5
-    with ScriptedLLM(replies) as llm:
-        scores = judge(llm, protocol="binary-search").score(shop_run())
-    assert scores is not None
-    belief = scores.belief()
-    assert max(range(7), key=belief.__getitem__) == 5
-    assert belief[1] == belief[2] == belief[3] > belief[6]
-
-
-def test_the_last_question_may_still_find_no_fault() -> None:
-    replies = [half_reply("first")] * 3 + [explanation(verdict="no fault")]
-    with ScriptedLLM(replies) as llm:
-        answer = judge(llm, protocol="binary-search").attribute(shop_run(outcome=RunOutcome.UNKNOWN))
-    assert (answer.abstained_reason, answer.candidates[0].step) == ("no sign of failure", 1)
-
-
-# --- windows
 
 
 def finding(step: int, suspicion: float, **changes: object) -> dict[str, object]:
@@ -202,7 +117,3 @@ def test_huge_runs_of_130_steps_work_in_every_protocol() -> None:
     with ScriptedLLM(default=window_judge({}, final)) as llm:
         for protocol in ("all-at-once", "auto"):
             assert judge(llm, **{**WINDOWED, "protocol": protocol}).attribute(run).step == 17
-    with ScriptedLLM(default=half_reply("first")) as llm:
-        rules = [When(last="found to be the decisive").then(explanation())]
-        with ScriptedLLM(rules=rules, default=half_reply("first")) as halves:
-            assert judge(halves, **{**WINDOWED, "protocol": "binary-search"}).attribute(run).step == 0

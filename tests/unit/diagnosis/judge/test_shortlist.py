@@ -299,7 +299,5 @@ def test_a_label_beyond_the_reported_ones_is_less_likely_than_all_of_them(
     logprob_judge: Callable[..., tuple[JudgeAttributor, LogprobServer]],
 ) -> None:
     asked, _ = logprob_judge([0.0, 0.0, 0.0], {"step 3": 0.0, "step 4": -20.0, "step 6": -1.0})
-    scores = asked.score(shop_run(), candidates=EVEN)
-    assert scores is not None
-    belief = scores.belief()
-    assert belief[3] > belief[6] > belief[4]
+    answer = asked.attribute(shop_run(), candidates=EVEN)
+    assert [one.step for one in answer.candidates] == [3, 6, 4]

@@ -76,7 +76,7 @@ def test_the_question_about_the_whole_run_is_the_one_that_is_taught(run: Traject
 
 @pytest.mark.parametrize("run", [shop_run(), long_run()], ids=["short", "long"])
 def test_every_order_of_the_shortlist_is_the_one_that_is_taught(run: Trajectory) -> None:
-    model, options = Asked(), replace(OPTIONS, protocol="shortlist", rotations=3)
+    model, options = Asked(), replace(OPTIONS, protocol="shortlist")
     JudgeAttributor(options, model=model).attribute(run)
     taught = JudgeQuestions(options, model.count_tokens).shortlist(run, candidates_of(run))
     asked = [request for request in model.requests if request.labels]

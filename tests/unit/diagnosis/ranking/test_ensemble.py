@@ -1,17 +1,13 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 import pytest
 
-from tracer_hooks.diagnosis import Attributor, StepScores, StructuralAttributor, get_attributor
+from tracer_hooks.diagnosis import Attributor, StepScores
 from tracer_hooks.diagnosis.ranking._ensemble import EnsembleAttributor
 from tracer_hooks.schema import (
-    DecisiveStep,
     ErrorMode,
-    LabeledTrajectory,
-    LabelSource,
     RunOutcome,
     Step,
     Trajectory,
@@ -46,15 +42,6 @@ def run(number: int = 0, outcome=RunOutcome.FAILED) -> Trajectory:
     return Trajectory(run_id=f"r{number}", task=f"task {number}", steps=steps, outcome=outcome)
 
 
-def labelled(number, step) -> LabeledTrajectory:
-    return LabeledTrajectory(
-        trajectory=run(number),
-        decisive=DecisiveStep(agent=f"agent{step % 2}", step=step),
-        label_source=LabelSource.HUMAN,
-        question_id=str(number),
-    )
-
-
 def test_the_larger_share_wins() -> None:
     members = {"a": Fixed("a", 1), "b": Fixed("b", 2)}
     assert EnsembleAttributor(members, shares={"a": 0.8, "b": 0.2}).attribute(run()).step == 1
@@ -69,7 +56,7 @@ def test_it_keeps_the_contract() -> None:
     assert (answer.agent, answer.step) == ("agent1", 1)
     assert sum(one.score for one in answer.candidates) <= 1.0
     assert answer.usage == Usage(input_tokens=5)
-    assert answer.attributor == "ensemble/1(a+b)+fit"
+    assert answer.attributor == "ensemble/1(a+b)"
     assert all(one.quote in run().steps[one.step].content for one in answer.evidence)
 
 
@@ -96,22 +83,6 @@ def test_nobody_has_a_word() -> None:
 def test_a_success_is_not_blamed() -> None:
     answer = EnsembleAttributor({"a": Fixed("a", 1)}, shares={"a": 1.0}).attribute(run(outcome=RunOutcome.SUCCEEDED))
     assert answer.abstained
-
-
-def test_shares_are_fitted_to_who_is_right() -> None:
-    labels = [labelled(number, 1 if number % 5 else 2) for number in range(20)]
-    fitted, report = EnsembleAttributor({"a": Fixed("a", 1), "b": Fixed("b", 3)}).fit(labels)
-    assert fitted.attribute(run(99)).step == 1
-    assert report.fitted_step == pytest.approx(0.8)
-    assert report.questions == 20
-
-
-def test_a_saved_ensemble_comes_back(tmp_path: Path) -> None:
-    ensemble = EnsembleAttributor({"structural": StructuralAttributor()}, shares={"structural": 0.9})
-    ensemble.save(tmp_path)
-    again = get_attributor(tmp_path)
-    assert again.name == "ensemble"
-    assert again.attribute(run()).candidates == ensemble.attribute(run()).candidates
 
 
 def test_a_method_can_join() -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tracer_hooks.diagnosis.ranking._pooling import FLOOR, fit_shares, normalised, pool
+from tracer_hooks.diagnosis.ranking._pooling import FLOOR, normalised, pool
 
 
 def test_normalised_logits_are_probabilities() -> None:
@@ -19,13 +19,3 @@ def test_the_pool_is_the_weighted_sum_of_log_beliefs() -> None:
     first, second = np.log([0.7, 0.2, 0.1]), np.log([0.1, 0.3, 0.6])
     expected = np.array([0.7, 0.2, 0.1]) ** 0.5 * np.array([0.1, 0.3, 0.6]) ** 0.25
     assert np.exp(pool([first, second], [0.5, 0.25])) == pytest.approx(expected / expected.sum())
-
-
-def test_shares_go_to_who_knows() -> None:
-    rng = np.random.default_rng(0)
-    targets = rng.integers(0, 5, size=80).tolist()
-    knowing = [normalised(2.0 * (np.arange(5) == target) + rng.normal(size=5) * 0.3) for target in targets]
-    noise = [normalised(rng.normal(size=5)) for _ in targets]
-    shares = fit_shares([list(pair) for pair in zip(knowing, noise, strict=True)], targets)
-    assert shares[0] > 0.8
-    assert shares[1] < 0.2

@@ -65,12 +65,6 @@ class FaultContext:
         """Results of tools before the step, oldest first."""
         return tuple(u for u in self.history if u.is_tool_result)
 
-    @cached_property
-    def teammates(self) -> tuple[str, ...]:
-        """Names of the other agents: the roster's, then any that spoke."""
-        names = [*(spec.name for spec in self.roster), *(u.agent for u in self.others)]
-        return tuple(name for name in dict.fromkeys(names) if name != self.agent)
-
     def with_reply(self, reply: ChatReply) -> FaultContext:
         """The same with another reply."""
         return replace(self, reply=reply)

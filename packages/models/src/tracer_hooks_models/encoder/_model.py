@@ -278,11 +278,6 @@ class TrajectoryHead(nn.Module):
         """The towers that there are, the words' first."""
         return [self.words] if self.signs is None else [self.words, self.signs]
 
-    @property
-    def reads_anew(self) -> bool:
-        """Tell whether the tower that reads words is being trained."""
-        return next(self.words.parameters()).requires_grad
-
     def trained(self, given: HeadInput) -> list[HeadOutput]:
         """The own logits of each tower that is being trained."""
         return [tower(given) for tower in self.towers if next(tower.parameters()).requires_grad]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Generic, Literal, TypeVar
 
@@ -252,8 +252,7 @@ class _Asker:
 
     def questions(self, row: LabeledRow, candidates: Candidates) -> list[JudgeQuestion]:
         options, run = self.options, row.trajectory
-        # Three options have three rotations; the judge asks all of them.
-        asking = JudgeQuestions(replace(options.judge, rotations=3), self.count_tokens)
+        asking = JudgeQuestions(options.judge, self.count_tokens)
         try:
             if options.task == "shortlist":
                 return asking.shortlist(run, candidates.first(options.top_k))

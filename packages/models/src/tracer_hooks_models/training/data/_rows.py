@@ -163,20 +163,6 @@ def read_labeled(paths: Iterable[Path], *, bad_rows: BadRows = "refuse") -> Labe
     return LabeledRows(tuple(rows), tuple(clean), left_out)
 
 
-def gold_of(labeled: LabeledTrajectory, *, strict: bool = True) -> tuple[Gold | None, int]:
-    """The label in the spelling of the log, and how many of its agents never act there.
-
-    Labels of agents that never act are dropped unless ``strict``; None when nothing is left.
-
-    Raises:
-        TrainingError: A step is out of range, or an agent is not in the log.
-    """
-    try:
-        return _gold(labeled, strict=strict)
-    except _BadRowError as problem:
-        raise TrainingError(str(problem)) from problem
-
-
 def _checked(record: LoadedRecord, left_out: Counter[str], *, strict: bool) -> LabeledRow | LabeledTrajectory:
     if record.error is not None:
         raise _BadRowError(_reason(record), "cannot be read")
