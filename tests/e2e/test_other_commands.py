@@ -104,15 +104,14 @@ def test_the_demo_in_plain_python(command: Command) -> None:
     assert "82.50" in page
     assert "What was tried" in page
     runs = command("runs", "list", "--json").json["runs"]
-    assert [(run["attempt"], run["outcome"]) for run in runs] == [(2, "succeeded"), (1, "failed")]
-    assert (runs[1]["agent"], runs[1]["step"]) == ("calculator", 2)
-    assert f"runs show {runs[1]['run_id'][:12]}" in done.out
+    assert [run["outcome"] for run in runs] == ["succeeded", *["failed"] * (len(runs) - 1)]
+    assert (runs[-1]["agent"], runs[-1]["step"]) == ("calculator", 2)
+    assert f"runs show {runs[-1]['run_id'][:12]}" in done.out
     for run in runs:
         assert "The run was recovered by" in " ".join(command("runs", "show", run["run_id"]).out.split())
     log = command("runs", "show", runs[0]["run_id"], "--json").json["repair"]
-    assert [trial["repair"]["resume_from"] for trial in log["trials"]] == [2]
-    assert [trial["outcome"] for trial in log["trials"]] == ["succeeded"]
-    assert command("runs", "show", runs[1]["run_id"], "--json").json["repair"] is None
+    assert [trial["outcome"] for trial in reversed(log["trials"])] == [run["outcome"] for run in runs[:-1]]
+    assert command("runs", "show", runs[-1]["run_id"], "--json").json["repair"] is None
 
 
 @pytest.mark.slow
