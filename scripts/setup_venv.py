@@ -81,11 +81,11 @@ def install(part):
         return code
     say(f"installing {told(part, uv)} the first time")
     command = [uv, "pip", "install", "--python", str(PYTHON)] if uv else [str(PYTHON), "-m", "pip", "install"]
-    command += ["--no-progress"] if uv else ["--progress-bar", "off"]
+    command += ["--no-progress"] if uv else ["--progress-bar", "off", "--disable-pip-version-check"]
     command += [] if uv or part != DEMO else ["--no-compile"]  # Python compiles what it imports; most is never imported
-    command += asked(part)
+    LOG.unlink(missing_ok=True)
     started = time.monotonic()
-    code = run_quietly(command)
+    code = next(filter(None, (run_quietly([*command, *words]) for words in asked(part))), 0)
     if code:
         lines = LOG.read_text(errors="replace").splitlines()
         reasons = [line for line in lines if line.startswith("ERROR") or "error:" in line.lower()]
@@ -107,12 +107,17 @@ def told(part, uv):
 
 
 def asked(part):
-    """What pip or uv is told to install; the demo's list was resolved before, by `make lock`."""
+    """What pip or uv is told to install, one call after the other.
+
+    The demo's list was resolved before, by `make lock`; its builds share one backend instead of fetching one each.
+    """
     if part == DEMO:
-        pins, folders = ["--no-deps", "-r", DEMO_SET], (".", *ADAPTERS)
+        folders, backend = (".", *ADAPTERS), ["-q", "-c", DEMO_SET, "hatchling>=1.26", "editables"]
+        calls = [backend, ["--no-build-isolation", "--no-deps", "-r", DEMO_SET]]
     else:
-        pins, folders = ["-c", "constraints.txt"], (f".[{part}]", *ADAPTERS, *PACKAGES)
-    return [*pins, *(word for folder in folders for word in ("-e", folder))]
+        folders, calls = (f".[{part}]", *ADAPTERS, *PACKAGES), [["-c", "constraints.txt"]]
+    calls[-1] += [word for folder in folders for word in ("-e", folder)]
+    return calls
 
 
 def create(uv):
@@ -144,7 +149,7 @@ def run_quietly(command):
     """Run pip or uv with its output in the log, and say from time to time how far it is; return its exit code."""
     spoken = time.monotonic()
     count = 0
-    with LOG.open("w") as log:
+    with LOG.open("a") as log:
         process = subprocess.Popen(
             command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
         )

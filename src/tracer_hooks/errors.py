@@ -28,6 +28,24 @@ team are never wrapped in one of these: they reach the caller as they were.
 
 from __future__ import annotations
 
+import pathlib
+
+ADAPTERS = ("autogen", "crewai", "langgraph")
+"""Adapters of ours, each a distribution and an extra of the same name."""
+_IN_CHECKOUT = {
+    **{name: f"/adapters/{name}" for name in ADAPTERS},
+    **{name: f"/packages/{name}" for name in ("lab", "models", "testing")},
+    **{"suites": "/packages/lab[suites]", "train": "/packages/models[train]", "encoder": "/packages/models"},
+}
+
+
+def install_line(extra: str) -> str:
+    """Return the command that installs an extra of ``tracer-hooks``: from the checkout that runs, else by its name."""
+    root = pathlib.Path(__file__).resolve().parents[2]
+    if not (root / "adapters").is_dir():
+        return f"pip install 'tracer-hooks[{extra}]'"
+    return f"pip install -e '{root}{_IN_CHECKOUT.get(extra, f'[{extra}]')}'"
+
 
 class TracerHooksError(Exception):
     """Base of every error in this tree."""
@@ -46,7 +64,9 @@ class MissingExtraError(TracerHooksError, ImportError):
     """
 
     def __init__(self, feature: str, requirement: str) -> None:
-        super().__init__(f"{feature} needs {requirement!r}, which is not installed. Run: pip install '{requirement}'")
+        extra = requirement.partition("[")[2].rstrip("]")
+        line = install_line(extra) if extra else f"pip install '{requirement}'"
+        super().__init__(f"{feature} needs {requirement!r}, which is not installed. Run: {line}")
         self.feature = feature
         self.requirement = requirement
 

@@ -66,7 +66,7 @@ def load_tasks(path: str | Path) -> tuple[SuiteTask, ...]:
     try:
         lines = Path(path).read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
-        raise DatasetError(f"cannot read {name!r}: {error}") from error
+        raise DatasetError(f"cannot read {name!r}: {getattr(error, 'strerror', None) or error}") from error
     tasks: dict[tuple[str, str], SuiteTask] = {}
     for number, line in enumerate(lines, start=1):
         if not line.strip():

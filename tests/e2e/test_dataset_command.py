@@ -50,8 +50,15 @@ def test_a_set_is_built_counted_audited_exported_and_goes_on(command, build, tmp
         assert finding["severity"] == "note" or finding["message"] in audited.err
     shown = command(*build)
     assert shown.code == 0, shown.err
-    for said in ("Overview", "this session: 0 runs, 0 tokens", "card: set/card.md"):
+    for said in (
+        "labelled runs: ",
+        "audit",
+        "dataset stats set",
+        "this session: 0 runs, 0 tokens",
+        "card: set/card.md",
+    ):
         assert said in shown.out
+    assert len(shown.out.splitlines()) < 10
 
     exported = command("dataset", "export", "set", "--format", "whowhen", "--out", "ww", "--json")
     assert exported.code == 0, exported.err

@@ -54,7 +54,8 @@ def test_json_has_every_group_and_the_rows_beside(command: Command, whowhen: Pat
 def test_the_table_and_the_page(command: Command, whowhen: Path) -> None:
     done = command(*WHOWHEN, "data", "--attributor", "structural", "--html", "out/x.html")
     assert done.code == 0
-    assert "before the first error marker, else step 1" in done.out
+    assert "always step 1" in done.out
+    assert max(map(len, done.out.splitlines())) <= 80
     assert "page: out/x.html" in done.err
     assert "<table>" in (command.folder / "out" / "x.html").read_text(encoding="utf-8")
     whole = ("eval", "--dataset", "whowhen", "--attributor", "structural")
@@ -65,6 +66,11 @@ def test_the_table_and_the_page(command: Command, whowhen: Path) -> None:
     assert set(several["attributors"]) == {"structural", "auto"}
     assert [one["name"] for one in several["groups"][0]["steps"]["rows"]][:2] == ["structural", "auto"]
     nothing = command(*whole, "--data", "nowhere")
+    assert (nothing.code, nothing.err) == (
+        2,
+        "tracer-hooks: --data is 'nowhere', and there is no such file or folder\n",
+    )
+    nothing = command(*whole, "--data", "out")
     assert nothing.code == 1
     assert "holds no run that can be evaluated" in nothing.err
 

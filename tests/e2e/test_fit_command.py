@@ -95,6 +95,8 @@ def test_what_cannot_be_fitted_is_said(command: Command, labels, tmp_path: Path)
         assert "expected a directory for --out" in done.err
     for name in ("contrast", "nobody"):
         assert command("fit", "--labels", labels, "--out", tmp_path / "mine", "--attributor", name).code == 2
+    done = command("fit", "--labels", "nope", "--out", tmp_path / "mine")
+    assert (done.code, "--labels is 'nope', and there is no such file" in done.err) == (2, True)
     labels.write_text(to_json(labelled(1)) + "\n")
     done = command("fit", "--labels", labels, "--out", tmp_path / "mine")
     assert done.code == 1

@@ -80,7 +80,7 @@ def test_without_the_client_the_message_names_what_needs_it_and_the_install_line
     from tracer_hooks.cli.improve import writing_chat
 
     monkeypatch.setitem(sys.modules, "openai", None)
-    with pytest.raises(MissingExtraError, match=r"^`tracer-hooks improve` .*pip install 'tracer-hooks\[judge\]'"):
+    with pytest.raises(MissingExtraError, match=r"^`tracer-hooks improve` .*pip install -e '.*\[judge\]'"):
         writing_chat("http://127.0.0.1:9/v1", "m", None)
 
 

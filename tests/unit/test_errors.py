@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import inspect
 import re
+from pathlib import Path
 
 import pytest
 
 from tracer_hooks import errors
 from tracer_hooks._lazy import require
-from tracer_hooks.errors import ConfigError, MissingExtraError, OutputParseError, TracerHooksError
+from tracer_hooks.errors import ConfigError, MissingExtraError, OutputParseError, TracerHooksError, install_line
 
 TREE = {name: value for name, value in vars(errors).items() if inspect.isclass(value)}
 
@@ -39,5 +40,7 @@ def test_a_missing_extra_gives_the_install_line() -> None:
     with pytest.raises(MissingExtraError) as caught:
         require("tracer_hooks_no_such_module", extra="ray", feature="diagnosing on a Ray cluster")
     assert caught.value.requirement == "tracer-hooks[ray]"
-    assert str(caught.value).endswith("Run: pip install 'tracer-hooks[ray]'")
+    checkout = Path(__file__).parents[2]
+    assert str(caught.value).endswith(f"Run: pip install -e '{checkout}[ray]'")
+    assert install_line("train") == f"pip install -e '{checkout}/packages/models[train]'"
     assert caught.value.feature in str(caught.value)

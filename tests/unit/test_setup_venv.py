@@ -55,18 +55,19 @@ def test_the_demo_is_installed_by_uv_without_extras_and_once(tmp_path: Path) -> 
     checkout = Checkout(tmp_path)
     first = checkout.setup("demo")
     assert first.returncode == 0, first.stderr
-    made, installed = checkout.calls
+    made, backend, installed = checkout.calls
     assert made.startswith("venv")
     assert "--seed" in made
-    assert "--no-deps -r requirements/demo.txt -e . -e adapters/autogen[openai]" in installed
+    assert "hatchling" in backend
+    assert "--no-build-isolation --no-deps -r requirements/demo.txt -e . -e adapters/autogen[openai]" in installed
     assert "[dev]" not in installed
     again = checkout.setup("demo")
-    assert (again.returncode, again.stdout, len(checkout.calls)) == (0, "", 2)
+    assert (again.returncode, again.stdout, len(checkout.calls)) == (0, "", 3)
     (checkout.root / "constraints.txt").write_text("rich==13.0\n")
-    assert (checkout.setup("demo").returncode, len(checkout.calls)) == (0, 2)  # the demo has a list of its own
+    assert (checkout.setup("demo").returncode, len(checkout.calls)) == (0, 3)  # the demo has a list of its own
     (checkout.root / "requirements" / "demo.txt").write_text("rich==13.0\n")
     assert checkout.setup("demo").returncode == 0
-    assert len(checkout.calls) == 3  # the environment is kept, the installation is brought up to date
+    assert len(checkout.calls) == 5  # the environment is kept, the installation is brought up to date
 
 
 def test_what_the_tests_need_comes_from_pip_and_a_failure_says_what_to_do(tmp_path: Path) -> None:

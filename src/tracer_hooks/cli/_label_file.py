@@ -24,22 +24,13 @@ class LabelFile:
     """
 
     def __init__(self, path: Path) -> None:
-        self._path = path
-        self._labels: Mapping[str, LabeledTrajectory] = self._read()
-
-    @property
-    def path(self) -> Path:
-        """The file."""
-        return self._path
-
-    @property
-    def labels(self) -> Mapping[str, LabeledTrajectory]:
+        self.path = path
+        self.labels: Mapping[str, LabeledTrajectory] = self._read()
         """The labelled runs by :func:`key_of`, as far as this session knows them."""
-        return self._labels
 
     def look(self) -> None:
         """Learn what other sessions have added."""
-        self._labels = self._read()
+        self.labels = self._read()
 
     def add(self, label: LabeledTrajectory) -> LabeledTrajectory | None:
         """Add a label, or put it in place of one that this session knew.
@@ -58,7 +49,7 @@ class LabelFile:
             if other is None:
                 there[key] = label
                 self._write(there)
-            self._labels = there
+            self.labels = there
         return other
 
     def remove(self, key: str) -> None:
@@ -68,39 +59,39 @@ class LabelFile:
             if key in there and self._knows(key, there[key]):
                 del there[key]
                 self._write(there)
-            self._labels = there
+            self.labels = there
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
         with contextlib.ExitStack() as stack:
             try:
-                stack.enter_context(locked(self._path))
+                stack.enter_context(locked(self.path))
             except OSError as error:
                 raise DatasetError(
-                    f"cannot lock {str(self._path)!r}: {error.strerror or error}. The file is as it was; give another "
+                    f"cannot lock {str(self.path)!r}: {error.strerror or error}. The file is as it was; give another "
                     "one with --out"
                 ) from error
             yield
 
     def _knows(self, key: str, label: LabeledTrajectory) -> bool:
-        known = self._labels.get(key)
+        known = self.labels.get(key)
         return known is not None and to_json(known) == to_json(label)  # a label that was read back is another object
 
     def _read(self) -> dict[str, LabeledTrajectory]:
-        if not self._path.exists():
+        if not self.path.exists():
             return {}
         try:
-            found = list(load_jsonl(self._path, LabeledTrajectory))
+            found = list(load_jsonl(self.path, LabeledTrajectory))
         except (TrajectoryError, OSError, UnicodeError) as error:
             raise DatasetError(
-                f"{str(self._path)!r} is no file of labelled runs, expected a new file or one that this command "
+                f"{str(self.path)!r} is no file of labelled runs, expected a new file or one that this command "
                 f"wrote: {error}. Next: give another file with --out"
             ) from error
         return {key_of(label.trajectory): label for label in found}
 
     def _write(self, labels: Mapping[str, LabeledTrajectory]) -> None:
         lines = "".join(to_json(label) + "\n" for label in labels.values())
-        write_atomically({self._path: lines.encode()})
+        write_atomically({self.path: lines.encode()})
 
 
 def key_of(trajectory: Trajectory) -> str:

@@ -212,28 +212,24 @@ def records_in(path: str, *, file_format: Format = Format.AUTO) -> Iterator[Load
 
 def _stored(target: str, store: Path | None) -> LoadedRecord:
     from tracer_hooks.datasets import LoadedRecord
-    from tracer_hooks.store import RunStore
 
-    missing = f"{target!r}: there is no file or folder of this name"
-    path = store_path(store)
-    if path is None:
-        return _failed(target, f"{missing}, and the run store is switched off by TRACER_HOOKS_STORE='off'")
     try:
-        with RunStore(path, read_only=True) as runs:
-            if not runs.path.exists():
-                return _failed(target, f"{missing}, and no run store at {str(runs.path)!r} to look for a run in")
+        with existing_store(store) as runs:
             run = runs.get(target, with_tape=False)
-    except StoreError as error:
-        return _failed(target, f"{missing}, and in the run store: {error}")
+    except (ConfigError, StoreError) as error:
+        missing = f"{target!r}: there is no file or folder of this name, and of the run store: {error}"
+        return LoadedRecord(source=target, error=TrajectoryError(missing))
     # The store's own columns are what the user sees; an outcome that was set later stands there.
     changes = {"outcome": run.outcome, "outcome_reason": run.outcome_reason}
     return LoadedRecord(source=run.run_id, trajectory=run.trajectory.model_copy(update=changes))
 
 
-def _failed(target: str, why: str) -> LoadedRecord:
-    from tracer_hooks.datasets import LoadedRecord
-
-    return LoadedRecord(source=target, error=TrajectoryError(why))
+def existing_paths(option: str, *paths: Path) -> tuple[Path, ...]:
+    """The paths that an option names, all of which have to be there."""
+    for path in paths:
+        if not path.exists():
+            raise ConfigError(f"{option} is {str(path)!r}, and there is no such file or folder")
+    return paths
 
 
 def needed_store(store: Path | None) -> Path:
@@ -246,11 +242,19 @@ def needed_store(store: Path | None) -> Path:
     return path
 
 
-def existing_store(store: Path | None, *, read_only: bool = True) -> RunStore:
-    """The run store, which is not made."""
+def store_to_read(store: Path | None, *, read_only: bool = True) -> RunStore:
+    """The run store, which is not made; a file that ``--store`` names has to be there."""
     from tracer_hooks.store import RunStore
 
     runs = RunStore(needed_store(store), read_only=read_only)
+    if store is not None and not runs.path.exists():
+        raise ConfigError(f"--store is {str(store)!r}, and there is no such file; expected one that a run was kept in")
+    return runs
+
+
+def existing_store(store: Path | None, *, read_only: bool = True) -> RunStore:
+    """The run store, which has to be there."""
+    runs = store_to_read(store, read_only=read_only)
     if not runs.path.exists():
         raise StoreError(f"there is no run store at {str(runs.path)!r}. Hook a team, or run: tracer-hooks demo")
     return runs
@@ -276,21 +280,16 @@ def load_object(named: str, *, option: str) -> Any:
     """
     place, _, name = named.rpartition(":")
     if not place or not name:
-        raise ConfigError(
-            f"{option} is {named!r}, expected MODULE:NAME or path/to/file.py:NAME. Run it with: {option} my_team:{name}"
-        )
+        raise ConfigError(f"{option} is {named!r}, expected MODULE:NAME or path/to/file.py:NAME, as in my_team:build")
     module = _module(place, option)
     found: Any = module
     for part in name.split("."):
         try:
             found = getattr(found, part)
         except AttributeError:
-            public = sorted(found_name for found_name in vars(module) if not found_name.startswith("_"))
-            shown = ", ".join(map(repr, public[:10])) or "no names"
-            raise ConfigError(
-                f"{option}: {place!r} has no {name!r}, expected one of its names ({shown}). Run it with: "
-                f"{option} {place}:{public[0] if public else 'NAME'}"
-            ) from None
+            own = [key for key, value in vars(module).items() if getattr(value, "__module__", "") == module.__name__]
+            shown = ", ".join(repr(key) for key in own[:10] if not key.startswith("_")) or "no function of its own"
+            raise ConfigError(f"{option}: {place!r} has no {name!r}, expected one of its names: {shown}") from None
     return found
 
 

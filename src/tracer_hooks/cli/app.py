@@ -18,7 +18,7 @@ from tracer_hooks._guard import is_strict
 from tracer_hooks._text import on_screen
 from tracer_hooks._version import __version__
 from tracer_hooks.cli.console import DONE, FAILED, MISSING_EXTRA, USAGE
-from tracer_hooks.errors import ConfigError, MissingExtraError, TracerHooksError
+from tracer_hooks.errors import ConfigError, MissingExtraError, TracerHooksError, install_line
 
 GROUP = "tracer_hooks.commands"
 """The entry point group of commands: name = ``module:function`` or ``module:typer_app``."""
@@ -36,60 +36,38 @@ class Command:
     """The extra that brings its distribution; None for the core's own."""
 
 
+_LINES = {
+    "diagnose": "Say which agent, at which step, made each run in PATH... fail, or the stored run RUN.",
+    "eval": "Measure attributors on labelled or graded runs, beside what can be had without reading them.",
+    "fit": "Adapt an attributor to labelled runs of your own team, and say what that gained.",
+    "demo": "Hook a team that fails in each installed framework, diagnose it, repair it, and write a report.",
+    "doctor": "Say what is installed, which adapters and attributors work, and what to install for the rest.",
+    "label": "Say which agent, at which step, made runs fail, for tracer-hooks fit and eval to read.",
+    "replay": "Replay a stored run from its tape: as it was, with step K corrected, or to find the decisive step.",
+    "inject": "Put one fault into one step of one agent, and verify that it, and nothing else, makes the run fail.",
+    "calibrate": (
+        "Fit the attributor to your own team: run it, inject faults, replay failures, fit, measure on tasks left out."
+    ),
+    "improve": "Better prompts for your team: learnt from failures, accepted on other tasks, kept as a version.",
+    "issues": "Say what is found in stored runs again and again, and in how many.",
+    "runs": "The local run store.",
+    "prompts": "Versions of your teams' prompts.",
+    "dataset": "Labelled data of teams: build, count, audit, export.",
+    "train": "Train models that diagnose runs.",
+}
+_HOMES = {
+    "runs": "tracer_hooks.cli.runs:runs_app",
+    "prompts": "tracer_hooks.cli.prompts:prompts_app",
+    "inject": "tracer_hooks_lab.commands._inject:inject_command",
+    "calibrate": "tracer_hooks_lab.commands._calibrate:calibrate_command",
+    "dataset": "tracer_hooks_lab.commands._dataset:dataset_app",
+    "train": "tracer_hooks_models.commands:train_app",
+}
+"""Of those that are not ``tracer_hooks.cli.NAME:NAME_command``."""
+_EXTRAS = {"inject": "lab", "calibrate": "lab", "dataset": "lab", "train": "models"}
 COMMANDS = {
-    "diagnose": Command(
-        "tracer_hooks.cli.diagnose:diagnose_command",
-        "Say which agent, at which step, made each run in PATH... fail, or the stored run RUN.",
-    ),
-    "eval": Command(
-        "tracer_hooks.cli.eval:eval_command",
-        "Measure attributors on labelled or graded runs, beside what can be had without reading them.",
-    ),
-    "fit": Command(
-        "tracer_hooks.cli.fit:fit_command",
-        "Adapt an attributor to labelled runs of your own team, and say what that gained.",
-    ),
-    "demo": Command(
-        "tracer_hooks.cli.demo:demo_command",
-        "Hook a team that fails in each installed framework, diagnose it, repair it, and write a report.",
-    ),
-    "doctor": Command(
-        "tracer_hooks.cli.doctor:doctor_command",
-        "Say what is installed, which adapters and attributors work, and what to install for the rest.",
-    ),
-    "label": Command(
-        "tracer_hooks.cli.label:label_command",
-        "Say which agent, at which step, made runs fail, for tracer-hooks fit and eval to read.",
-    ),
-    "replay": Command(
-        "tracer_hooks.cli.replay:replay_command",
-        "Replay a stored run from its tape: as it was, with step K corrected, or to find the decisive step.",
-    ),
-    "inject": Command(
-        "tracer_hooks_lab.commands._inject:inject_command",
-        "Put one fault into one step of one agent, and verify that it, and nothing else, makes the run fail.",
-        extra="lab",
-    ),
-    "calibrate": Command(
-        "tracer_hooks_lab.commands._calibrate:calibrate_command",
-        "Fit the attributor to your own team: run it, inject faults, replay failures, fit, measure on tasks left out.",
-        extra="lab",
-    ),
-    "improve": Command(
-        "tracer_hooks.cli.improve:improve_command",
-        "Better prompts for your team: learnt from failures, accepted on other tasks, kept as a version.",
-    ),
-    "issues": Command(
-        "tracer_hooks.cli.issues:issues_command", "Say what is found in stored runs again and again, and in how many."
-    ),
-    "runs": Command("tracer_hooks.cli.runs:runs_app", "The local run store."),
-    "prompts": Command("tracer_hooks.cli.prompts:prompts_app", "Versions of your teams' prompts."),
-    "dataset": Command(
-        "tracer_hooks_lab.commands._dataset:dataset_app",
-        "Labelled data of teams: build, count, audit, export.",
-        extra="lab",
-    ),
-    "train": Command("tracer_hooks_models.commands:train_app", "Train models that diagnose runs.", extra="models"),
+    name: Command(_HOMES.get(name, f"tracer_hooks.cli.{name}:{name}_command"), line, _EXTRAS.get(name))
+    for name, line in _LINES.items()
 }
 
 
@@ -129,13 +107,13 @@ def load_command(name: str) -> Any:
     except MissingExtraError:
         raise
     except Exception as error:
-        extra = f"tracer-hooks[{command.extra}]"
         is_missing = isinstance(error, ModuleNotFoundError) and f"{module}.".startswith(f"{error.name}.")
         if command.extra is not None and home == command.home and is_missing:
-            raise MissingExtraError(f"`tracer-hooks {name}`", extra) from error
+            raise MissingExtraError(f"`tracer-hooks {name}`", f"tracer-hooks[{command.extra}]") from error
+        again = install_line(str(command.extra)) if name in COMMANDS else f"pip install '{module.partition('.')[0]}'"
         raise TracerHooksError(
             f"`tracer-hooks {name}` is installed, and {home!r} cannot be loaded: {type(error).__name__}: {error}. "
-            f"Run: pip install --force-reinstall '{extra if name in COMMANDS else module.partition('.')[0]}'"
+            f"Run: {again.replace('install', 'install --force-reinstall', 1)}"
         ) from error
     parent = typer.Typer(add_completion=False)
     if isinstance(found, typer.Typer):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import json
+import os
+import shutil
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -81,6 +83,16 @@ def err() -> Console:
     return SafeConsole(stderr=True)
 
 
+def program() -> str:
+    """This program as the user can call it from where he is: a demo's environment is seldom on the PATH."""
+    called = Path(sys.argv[0])
+    found = shutil.which("tracer-hooks")
+    if called.name != "tracer-hooks" or not called.is_file() or (found is not None and called.samefile(found)):
+        return "tracer-hooks"
+    shown = os.path.relpath(called)
+    return str(called) if shown.startswith(os.pardir) else shown
+
+
 def print_json(document: Any) -> None:
     """Print one JSON document; ASCII only, so that no terminal encoding can spoil it."""
     json.dump(document, sys.stdout, ensure_ascii=True, indent=2)
@@ -125,11 +137,11 @@ class ProgressDisplay:
         )  # fmt: skip
         self._phases: dict[str, TaskID] = {}
 
-    def update(self, phase: str, words: str, done: int, total: int | None) -> None:
+    def update(self, phase: str, words: str, done: int, total: int | None, **fields: Any) -> None:
         """Say how far a phase is; its first news makes its bar."""
         if phase not in self._phases:
-            self._phases[phase] = self._bars.add_task(words)
-        self._bars.update(self._phases[phase], description=words, completed=done, total=total)
+            self._phases[phase] = self._bars.add_task(words, **fields)
+        self._bars.update(self._phases[phase], description=words, completed=done, total=total, **fields)
 
     def say(self, line: str | Text) -> None:
         """Print a line that stays."""

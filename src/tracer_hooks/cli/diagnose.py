@@ -92,7 +92,11 @@ def diagnose_command(
     results = []
     # Results go to stdout; a live display would send them to its own console.
     with Progress(
-        console=err(), transient=True, disable=as_json, redirect_stdout=False, redirect_stderr=False
+        console=err(),
+        transient=True,
+        disable=as_json or not err().is_terminal,
+        redirect_stdout=False,
+        redirect_stderr=False,
     ) as progress:
         task = progress.add_task("diagnosing", total=None)
         while batch := list(itertools.islice(records, _BATCH)):
@@ -202,35 +206,11 @@ class Diagnosed:
 
 
 _ORDER = (
-    "run_id",
-    "outcome",
-    "outcome_reason",
-    "outcome_source",
-    "agent",
-    "step",
-    "certainty",
-    "error_mode",
-    "confidence",
-    "agent_confidence",
-    "candidates",
-    "faults",
-    "evidence",
-    "provenance",
-    "abstained",
-    "abstention_reason",
-    "lacks",
-    "attributor",
-    "elapsed_s",
-    "headline",
-    "findings",
-    "advice",
-    "expected",
-    "got",
-    "final_answer",
-    "team",
-    "trace_id",
+    "run_id", "outcome", "outcome_reason", "outcome_source", "agent", "step", "certainty", "error_mode", "confidence",
+    "agent_confidence", "candidates", "faults", "evidence", "provenance", "abstained", "abstention_reason", "lacks",
+    "attributor", "elapsed_s", "headline", "findings", "advice", "expected", "got", "final_answer", "team", "trace_id",
     "span_id",
-)
+)  # fmt: skip
 _FINDING = ("kind", "detail", "step", "agent", "quote", "text", "values")
 _LINK = ("value", "step", "origin", "source")
 
@@ -275,7 +255,7 @@ def _in_process(
 
     asked = ((trajectory, expected) for trajectory in trajectories)
     for answer in diagnose_each(asked, attributor=attributor_of(attributor, passing)):
-        yield _failure(answer) if isinstance(answer, Exception) else answer
+        yield f"{type(answer).__name__}: {answer}" if isinstance(answer, Exception) else answer
 
 
 @cache
@@ -303,16 +283,7 @@ def attribute_one(
     attributor: str, trajectory: Trajectory, passing: Path | None = None, expected: str | None = None
 ) -> Attribution | str:
     """The diagnosis of one trajectory, or the reason why there is none."""
-    from tracer_hooks.diagnosis import diagnose_trajectory
-
-    try:
-        return diagnose_trajectory(trajectory, attributor=attributor_of(attributor, passing), reference=expected)
-    except Exception as error:  # one odd trajectory must not stop the others
-        return _failure(error)
-
-
-def _failure(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"
+    return next(_in_process(attributor, passing, expected, [trajectory]))
 
 
 def _write_report(report: Path, results: Sequence[Diagnosed]) -> None:
@@ -372,8 +343,14 @@ def _print_markdown(result: Diagnosed) -> None:
 
 
 def _summarise(results: Sequence[Diagnosed]) -> None:
-    abstained = [result.attribution.abstained for result in results if result.attribution is not None]
-    named, unnamed = abstained.count(False), abstained.count(True)
-    failed = sum(result.error is not None for result in results)
-    inputs = "1 input" if len(results) == 1 else f"{len(results)} inputs"
-    err().print(f"{inputs}: {named} attributed, {unnamed} abstained, {failed} not diagnosed")
+    """How many runs came to what; of one run that was diagnosed, nothing that does not stand above."""
+    found = [result.attribution for result in results if result.attribution is not None]
+    named = sum(each.certainty in ("clear", "likely") for each in found)
+    parts = (
+        (named, "with a step to blame"),
+        (len(found) - named, "without"),
+        (len(results) - len(found), "that could not be diagnosed"),
+    )
+    if len(results) > 1:
+        said = ", ".join(f"{count} {words}" for count, words in parts if count)
+        err().print(f"{len(results)} runs: {said}", soft_wrap=True)

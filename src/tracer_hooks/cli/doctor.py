@@ -6,6 +6,7 @@ import platform
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, entry_points, version
+from tempfile import TemporaryFile
 
 from rich.text import Text
 
@@ -13,11 +14,10 @@ from tracer_hooks._version import __version__
 from tracer_hooks.cli._options import Json
 from tracer_hooks.cli.console import out, print_json
 from tracer_hooks.config import store_path
-from tracer_hooks.errors import TracerHooksError
+from tracer_hooks.errors import ADAPTERS, AdapterError, TracerHooksError, install_line
 
 _LOCK_S = 0.5
 """A run of another process holds the lock for milliseconds."""
-_KNOWN_ADAPTERS = ("autogen", "crewai", "langgraph")
 _DISTRIBUTIONS = {
     "lab": "faults, data sets, task suites, calibration",
     "models": "what needs PyTorch: encoder, prefill, a local judge, training",
@@ -59,17 +59,14 @@ def _adapters() -> list[DoctorFinding]:
 
     findings = []
     found = {item.name: item for item in find_adapters()}
-    for name in dict.fromkeys([*found, *_KNOWN_ADAPTERS]):
+    for name in dict.fromkeys([*found, *ADAPTERS]):
         item = found.get(name)
-        install = f"pip install 'tracer-hooks[{name}]'"
-        if item is None or item.adapter is None:
-            detail = item.problem if item is not None and item.problem else "not installed"
-            findings.append(DoctorFinding("adapter", name, False, detail, install))
-            continue
         try:
+            if item is None or item.adapter is None:
+                raise AdapterError((item and item.problem) or "not installed")
             version = item.adapter.framework_version()
         except Exception as error:  # a third party's adapter may fail in any way; that is what is to be said
-            findings.append(DoctorFinding("adapter", name, False, _words(error), install))
+            findings.append(DoctorFinding("adapter", name, False, _words(error), install_line(name)))
         else:
             findings.append(DoctorFinding("adapter", name, True, f"{item.adapter.name} {version}"))
     return findings
@@ -98,8 +95,7 @@ def _distributions() -> Iterator[DoctorFinding]:
         try:
             detail = f"{version(f'tracer-hooks-{name}')}, {brings}"
         except PackageNotFoundError:
-            advice = f"pip install 'tracer-hooks[{name}]'"
-            yield DoctorFinding("package", name, False, f"not installed: {brings}", advice)
+            yield DoctorFinding("package", name, False, f"not installed: {brings}", install_line(name))
         else:
             yield DoctorFinding("package", name, True, detail)
     for point in entry_points(group=GROUP):
@@ -117,13 +113,18 @@ def _store() -> DoctorFinding:
 
     try:
         if not path.exists():
-            return DoctorFinding("store", "runs", True, f"{path} (not made yet)")
+            folder = next(folder for folder in path.absolute().parents if folder.exists())
+            with TemporaryFile(dir=folder):  # the folders between are made with the first run
+                return DoctorFinding("store", "runs", True, f"{path} (not made yet)")
         with RunStore(path, read_only=True) as store:
             newest = store.list(limit=1)
         with RunStore(path, busy_timeout_s=_LOCK_S) as store:
             store.probe()
-    except (TracerHooksError, OSError) as error:
-        return DoctorFinding("store", "runs", False, _words(error))
+    except TracerHooksError as error:
+        return DoctorFinding("store", "runs", False, str(error))
+    except OSError as error:
+        detail = f"{path} cannot be written: {error.strerror}"
+        return DoctorFinding("store", "runs", False, detail, "set TRACER_HOOKS_STORE to a file that can be")
     detail = f"{path}, newest run {newest[0].run_id[:12]}" if newest else f"{path}, empty"
     return DoctorFinding("store", "runs", True, detail)
 

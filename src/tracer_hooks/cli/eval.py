@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tracer_hooks.cli._options import Json
-from tracer_hooks.cli.console import FAILED, ProgressDisplay, err, out_wide, print_json, writing_page
+from tracer_hooks.cli._options import Json, existing_paths
+from tracer_hooks.cli.console import FAILED, ProgressDisplay, err, out, print_json, writing_page
 
 if TYPE_CHECKING:  # at run time with the work: help and usage errors need no records
     from tracer_hooks.evaluation import EvaluationOptions, EvaluationReport
@@ -52,6 +52,7 @@ def eval_command(
     options = EvaluationOptions(
         with_reference=with_reference, detection=detection, cross_validate=cross_validate, seed=seed
     )
+    existing_paths("--data", data)
     report = _measure(dataset, data, attributor, limit, options)
     if html is not None:
         with writing_page(html, option="--html"):
@@ -60,7 +61,7 @@ def eval_command(
     if as_json:
         print_json(report.model_dump(mode="json"))
     else:
-        out_wide().print(evaluation_tables(report, width=out_wide().width))
+        out().print(evaluation_tables(report, width=out().width))
     if report.problems:
         set_apart = "1 record or answer was" if len(report.problems) == 1 else f"{len(report.problems)} were"
         err().print(f"{report.runs} runs measured; {set_apart} set apart")

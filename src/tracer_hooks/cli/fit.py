@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tracer_hooks.cli._options import Json
+from tracer_hooks.cli._options import Json, existing_paths
 from tracer_hooks.cli.console import FAILED, err, print_json
 from tracer_hooks.cli.console import out as out_console
 from tracer_hooks.errors import ConfigError, TracerHooksError
 
 if TYPE_CHECKING:  # at run time with the work: help and usage errors need no records
-    from tracer_hooks.diagnosis import Attributor, FitReport
+    from tracer_hooks.diagnosis import FitReport, Fittable
 
 REPORT = "fit.json"
 """Written beside the fitted attributor: what it was fitted to and what that gained."""
@@ -41,7 +41,7 @@ def fit_command(
     from tracer_hooks.diagnosis import Fittable, get_attributor
     from tracer_hooks.evaluation import without_reference
 
-    paths = [*labels, *(more or ())]
+    paths = existing_paths("--labels", *labels, *(more or ()))
     chosen = get_attributor(attributor)
     if not isinstance(chosen, Fittable):
         raise ConfigError(
@@ -58,7 +58,9 @@ def fit_command(
     with err().status(f"fitting {attributor!r} to {len(labeled)} labelled trajectories"):
         fitted, report = chosen.fit(labeled, seed=seed)
         summary = {**asdict(report), "labels": [str(path) for path in paths], "seed": seed}
-        _save(attributor, fitted, summary, out)
+        if not isinstance(fitted, Fittable):
+            raise ConfigError(f"the attributor {attributor!r} cannot be saved after a fit")
+        _save(fitted, summary, out)
     for record in bad:
         err().print(f"left out: {record.error}", style="yellow", soft_wrap=True)
     if as_json:
@@ -69,12 +71,9 @@ def fit_command(
         raise typer.Exit(FAILED)
 
 
-def _save(name: str, fitted: Attributor, summary: dict[str, object], out: Path) -> None:
+def _save(fitted: Fittable, summary: dict[str, object], out: Path) -> None:
     from tracer_hooks._files import write_files
-    from tracer_hooks.diagnosis import Fittable
 
-    if not isinstance(fitted, Fittable):
-        raise ConfigError(f"the attributor {name!r} cannot be saved after a fit")
     try:
         fitted.save(out)
         write_files({out / REPORT: (json.dumps(summary, indent=2) + "\n").encode()})

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tracer_hooks._text import counted
-from tracer_hooks.cli._options import Json, Kind, Since, Store, Tag, finding_kind, needed_store, since_of, tags_of
+from tracer_hooks.cli._options import Json, Kind, Since, Store, Tag, finding_kind, since_of, store_to_read, tags_of
 from tracer_hooks.cli.console import err, out, print_json
 
 if TYPE_CHECKING:  # at run time with the work: help needs no records
@@ -34,13 +34,18 @@ def issues_command(
     from rich.progress import Progress
 
     from tracer_hooks.diagnosis import RecurringFindings, recurring_findings
-    from tracer_hooks.store import RunStore
 
     began, wanted, tags = since_of(since), finding_kind(kind), tags_of(tag)
     found = RecurringFindings()
     with (
-        RunStore(needed_store(store), read_only=True) as kept,
-        Progress(console=err(), transient=True, disable=as_json, redirect_stdout=False, redirect_stderr=False) as bars,
+        store_to_read(store) as kept,
+        Progress(
+            console=err(),
+            transient=True,
+            disable=as_json or not err().is_terminal,
+            redirect_stdout=False,
+            redirect_stderr=False,
+        ) as bars,
     ):
         task = bars.add_task("looking at runs", total=None)
         if kept.path.exists():

@@ -119,19 +119,18 @@ def label_command(
 def _item(record: LoadedRecord, place: str, stated: OutcomeOverride, counts: _Counts) -> _Item | None:
     from tracer_hooks.schema import RunOutcome
 
-    if record.error is not None or record.trajectory is None:
-        counts.bad.append(f"left out: {record.error}")
-        return None
-    trajectory = stated.of(record.trajectory).trajectory
-    if not trajectory.steps:
-        counts.bad.append(f"left out: {record.source!r} has no step that could be labelled")
-        return None
-    if trajectory.outcome is RunOutcome.SUCCEEDED:
-        counts.bad.append(f"left out: {record.source!r} succeeded, so that no step made it fail. Else: --failed")
-        return None
-    # A label says that the run failed.
-    failed = trajectory.model_copy(update={"outcome": RunOutcome.FAILED})
-    return _Item(record.source, place, failed, record.question_id)
+    trajectory = None if record.trajectory is None else stated.of(record.trajectory).trajectory
+    if record.error is not None or trajectory is None:
+        why = str(record.error)
+    elif not trajectory.steps:
+        why = f"{record.source!r} has no step that could be labelled"
+    elif trajectory.outcome is RunOutcome.SUCCEEDED:
+        why = f"{record.source!r} succeeded, so that no step made it fail. Else: --failed"
+    else:
+        failed = trajectory.model_copy(update={"outcome": RunOutcome.FAILED})  # which is what a label says
+        return _Item(record.source, place, failed, record.question_id)
+    counts.bad.append(f"left out: {why}")
+    return None
 
 
 def _label_from_table(path: Path, items: Sequence[_Item], file: LabelFile, counts: _Counts) -> None:

@@ -22,6 +22,7 @@ from tracer_hooks.cli._options import (
     Json,
     Kind,
     Outcome,
+    OutcomeName,
     Reason,
     RunId,
     Since,
@@ -33,6 +34,7 @@ from tracer_hooks.cli._options import (
     records_in,
     since_of,
     stated_by,
+    store_to_read,
     tags_of,
 )
 from tracer_hooks.cli.console import FAILED, err, out_wide, print_json, write_result
@@ -46,16 +48,26 @@ if TYPE_CHECKING:  # at run time with the work: help needs no store, and a list 
     from tracer_hooks.datasets import LoadedRecord, OutcomeOverride
     from tracer_hooks.repair import RepairLog
     from tracer_hooks.report import ReportRun
-    from tracer_hooks.schema import Attribution, FindingKind, Trajectory
+    from tracer_hooks.schema import Attribution, FindingKind, Step, Trajectory
     from tracer_hooks.store import Learnt, RunStore, RunSummary, StoredRun
 
 runs_app = typer.Typer(help="The local run store.", invoke_without_command=True)
 
-_COLUMNS = {"run": 12, "began": 11, "team": 4, "#": 1, "outcome": 9, "blamed": 18, "found": 6, "task": 4}
-"""The table's columns with the least width at which each is of use, 80 together: an id that is cut shows no run."""
+_COLUMNS = {
+    "run": 12,
+    "began": 11,
+    "framework": 9,
+    "team": 8,
+    "#": 1,
+    "outcome": 9,
+    "blamed": 14,
+    "found": 12,
+    "task": 12,
+}
+"""The table's columns with the least width at which each is of use; the last ones are left out where it is narrow."""
 _GAP = 2
-_OUTCOME = list(_COLUMNS).index("outcome")
-_MOST_NAME = 26
+_OUTCOME, _NEEDED = list(_COLUMNS).index("outcome"), list(_COLUMNS).index("found")
+_MOST_TASK = 60
 _STYLES = {"succeeded": "green", "failed": "red", "unknown": "yellow"}
 _MOST_SHOWN = 10
 
@@ -93,7 +105,7 @@ def runs(context: typer.Context) -> None:
 def list_runs(
     limit: Annotated[int, typer.Option(help="How many at most.", min=1)] = 20,
     team: Annotated[str | None, typer.Option(help="Only this team.")] = None,
-    outcome: Annotated[str | None, typer.Option(help="Only succeeded, failed or unknown ones.")] = None,
+    outcome: Annotated[OutcomeName | None, typer.Option(case_sensitive=False, help="Only runs that ended so.")] = None,
     since: Since = None,
     agent: Annotated[str | None, typer.Option(help="Only runs whose diagnosis names this agent.")] = None,
     kind: Kind = None,
@@ -102,26 +114,25 @@ def list_runs(
     as_json: Json = False,
     store: Store = None,
 ) -> None:
-    """List runs, newest first."""
+    """List runs, newest first; an agent with a question mark is a place to start, and not to blame."""
     from tracer_hooks.schema import RunOutcome
-    from tracer_hooks.store import RunStore
 
-    with RunStore(needed_store(store), read_only=True) as kept:
-        try:
-            wanted = None if outcome is None else RunOutcome(outcome.lower())
-        except ValueError as error:
-            raise ConfigError(f"--outcome is {outcome!r}, expected 'succeeded', 'failed' or 'unknown'") from error
+    with store_to_read(store) as kept:
+        wanted = None if outcome is None else RunOutcome(outcome)
         asked = _Asked(agent=agent, kind=finding_kind(kind), certainty=certainty)
         began, tags, most = since_of(since), tags_of(tag), limit if asked == _Asked() else max(limit, _SEARCHED)
         is_there = kept.path.exists()
         summaries = kept.list(limit=most, team=team, outcome=wanted, since=began, tags=tags) if is_there else ()
         listed = list(islice(_listed(kept, summaries, asked), limit))
+        teams = {each.team for each in kept.list(limit=_SEARCHED)} if is_there and not listed else set()
     if as_json:
         print_json({"runs": [summary.model_dump(mode="json") | _diagnosis_json(found) for summary, found in listed]})
     elif listed:
         out_wide().print(_table(listed))
-    elif (team, wanted, began, tags, asked) == (None, None, None, {}, _Asked()):
+    elif not teams:
         err().print("no runs yet; hook a team, or run: tracer-hooks demo")
+    elif team is not None and team not in teams:
+        err().print(f"no run of a team {team!r}; there are runs of: {', '.join(sorted(teams))}", soft_wrap=True)
     else:
         err().print("no run is like that; see them all: tracer-hooks runs list")
 
@@ -183,7 +194,7 @@ def show_run(run: RunId, as_json: Json = False, store: Store = None) -> None:
         console.print(Text(f"tags: {', '.join(map('='.join, found.tags.items()))}", style="dim"))
     for step in found.trajectory.steps:
         marked = found.attribution is not None and found.attribution.step == step.index
-        head = f"{'>' if marked else ' '} {step.index:>3} {step.agent} [{step.kind}] "
+        head = f"{'>' if marked else ' '} {step.index:>3} {step.agent} [{step.kind}{_beside(found.trajectory, step)}] "
         text = step.error or step.content or ", ".join(call.name for call in step.tool_calls)
         line = Text(head, style="bold red" if marked else "").append(" ".join(text.split())[:120])
         console.print(line, soft_wrap=True)
@@ -192,6 +203,16 @@ def show_run(run: RunId, as_json: Json = False, store: Store = None) -> None:
     if (log := _repairs(store, found)) is not None:
         console.print()
         console.print(repair_text(log, found.trajectory))
+
+
+def _beside(run: Trajectory, step: Step) -> str:
+    """The step of another agent, in a parallel branch, that went on when this one began."""
+    for other in run.steps[: step.index]:
+        # A tool call goes on while the agents that it calls are at work.
+        is_other = other.agent != step.agent and not other.tool_calls
+        if is_other and step.started_at and other.ended_at and step.started_at < other.ended_at:
+            return f", beside step {other.index}"
+    return ""
 
 
 @runs_app.command("export")
@@ -234,37 +255,40 @@ def _table(listed: Sequence[tuple[RunSummary, Attribution | None]]) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    rows = [
+    cells = [
         (
             summary.run_id[:12],
             f"{summary.started_at.astimezone():%m-%d %H:%M}",
-            _short(summary.team),
+            summary.framework,
+            summary.team,
             str(summary.attempt),
             str(summary.outcome),
             _blamed(summary, found),
             _heading_kind(found),
-            " ".join(summary.task.split())[:60],
+            summary.task[:_MOST_TASK],
         )
         for summary, found in listed
     ]
+    rows = [[" ".join(cell.split()) for cell in row] for row in cells]
     table = Table(box=None, pad_edge=False)
-    for title, cells in zip(_COLUMNS, _fitted(rows, out_wide().width), strict=True):
-        table.add_column(title, overflow="ellipsis", no_wrap=True, width=cells)
+    for title, width in zip(_COLUMNS, widths := _fitted(rows, out_wide().width), strict=False):
+        table.add_column(title, overflow="ellipsis", no_wrap=True, width=width)
     for row in rows:
-        table.add_row(*(Text(cell, style=_STYLES[cell] if at == _OUTCOME else "") for at, cell in enumerate(row)))
+        shown = row[: len(widths)]
+        table.add_row(*(Text(cell, style=_STYLES[cell] if at == _OUTCOME else "") for at, cell in enumerate(shown)))
     return table
 
 
 def _fitted(rows: Sequence[Sequence[str]], width: int) -> list[int]:
-    """Widths of the columns: those of their texts; where these are too many, the widest column gives way first.
-
-    Rich takes the same from each column, and leaves out those that are narrower than that.
-    """
+    """Widths of the columns that are shown: those of their texts; where it is narrow, the widest gives way first."""
     from rich.cells import cell_len
 
     widths = [max(map(cell_len, texts)) for texts in zip(_COLUMNS, *rows, strict=True)]
-    over = sum(widths) + _GAP * (len(widths) - 1) - width
     least = [min(pair) for pair in zip(widths, _COLUMNS.values(), strict=True)]
+    while len(least) > _NEEDED and sum(least) + _GAP * (len(least) - 1) > width:
+        least.pop()
+    widths = widths[: len(least)]
+    over = sum(widths) + _GAP * (len(widths) - 1) - width
     while over > 0 and widths != least:
         widest = max(range(len(widths)), key=lambda at: (widths[at] > least[at], widths[at]))
         widths[widest] -= 1
@@ -273,12 +297,11 @@ def _fitted(rows: Sequence[Sequence[str]], width: int) -> list[int]:
 
 
 def _blamed(summary: RunSummary, found: Attribution | None) -> str:
-    """The blamed agent and step; of a weak diagnosis the place to start, said as such."""
+    """The blamed agent and step; of a weak diagnosis the place to start, with a question mark."""
     if summary.agent is None:
-        return "none" if summary.abstained else "-"
-    if found is not None and found.certainty == "weak":
-        return _short(f"start: step {summary.step} {summary.agent}")
-    return _short(f"{summary.agent}@{summary.step}")
+        return "nobody" if summary.abstained else "-"
+    is_weak = found is not None and found.certainty == "weak"
+    return f"{'? ' if is_weak else ''}{summary.agent}@{summary.step}"
 
 
 def _heading_kind(found: Attribution | None) -> str:
@@ -287,12 +310,6 @@ def _heading_kind(found: Attribution | None) -> str:
         return "-"
     blamed = next((each for each in found.findings if each.step == found.step and each.leads_to_answer), None)
     return (found.heading_finding or blamed or found.findings[0]).kind.value
-
-
-def _short(name: str) -> str:
-    """A name that leaves room for the run's id: one that is cut shows no run."""
-    words = " ".join(name.split())
-    return words if len(words) <= _MOST_NAME else f"{words[: _MOST_NAME - 1]}…"
 
 
 def _report(attempts: Sequence[StoredRun]) -> ReportRun:

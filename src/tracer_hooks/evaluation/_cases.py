@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, cast, get_args
 
+from tracer_hooks._text import counted
 from tracer_hooks.datasets import LoadedRecord, load
 from tracer_hooks.errors import ConfigError, TrajectoryError
 from tracer_hooks.evaluation._report import Problem
@@ -221,7 +222,7 @@ def read_data(dataset: str, path: str | Path, *, limit: int | None = None, seed:
         why = f"; the first: {problems[0].reason}" if problems else ""
         raise TrajectoryError(
             f"{str(root)!r} holds no run that can be evaluated as {dataset!r}, "
-            f"{len(problems)} records were set apart{why}"
+            f"{counted(len(problems), 'record')} set apart{why}"
         )
     return EvaluationData(
         dataset=dataset,

@@ -201,6 +201,14 @@ class TeamRun:
         """Value that the framework returned in the best attempt."""
         return self.result.native if self.result is not None else None
 
+    @property
+    def advice(self) -> str:
+        """What to try next, in a sentence; empty where nothing failed or nothing specific can be said."""
+        from tracer_hooks.report import suggestion
+
+        found = self.attribution
+        return "" if found is None else suggestion(found, self.trajectory)
+
     def wait(self, timeout: float | None = None) -> TeamRun:
         """Wait until a diagnosis in the background is done.
 
@@ -237,6 +245,14 @@ class TeamRun:
         target = Path(path)
         write_html(target, report_run(self))
         return target
+
+    def __str__(self) -> str:
+        if not self.attempts:
+            return f"{self.team}: the run goes on"
+        reason = f" ({self.gate.needed(self.outcome_reason)})" if self.outcome_reason else ""
+        tried = f" after {len(self.attempts)} attempts" if len(self.attempts) > 1 else ""
+        found = self.attribution or "\n".join(each.text for each in self.findings)
+        return f"{self.team}: {self.outcome}{tried}{reason}" + (f"\n{found}" if found else "")
 
     def _repr_html_(self) -> str:
         if not self.attempts:

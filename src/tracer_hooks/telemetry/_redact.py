@@ -113,8 +113,10 @@ _SCHEME = re.compile(
     r"\b(?P<before>(?:bearer|basic|token|digest)[ \t]+)(?P<value>[A-Za-z0-9._~+/=-]{12,4096}+)", re.IGNORECASE
 )
 _STATED = re.compile(
-    r"\b(?P<before>(?:password|passphrase|passcode|pin|api[ _-]?key|access[ _-]?key|secret(?: key)?|token)"
-    r"[ \t]+(?:is|was)(?:[ \t]+now)?:?[ \t]+[\"'`*]{0,2})(?P<value>[^\s\"'`*]{4,256}+)",
+    r"\b(?P<before>(?:password|passphrase|passcode|pin|api[ _-]?key|access[ _-]?key|secret(?: key)?|token)[ \t]+"
+    # Without "is" only what has a digit and a letter in it: "password hunter2-XY", and not "token sequence".
+    r"(?:(?:is|was)(?:[ \t]+now)?:?[ \t]+|(?=[^\s\d]{0,64}\d)(?=[^\sA-Za-z]{0,64}[A-Za-z]))[\"'`*]{0,2})"
+    r"(?P<value>[^\s\"'`*]{4,256}+)",
     re.IGNORECASE,
 )
 _LOGIN = re.compile(r"(?P<before>\blogin\s{1,8}\S{1,64}\s{1,8}password\s{1,8})(?P<value>\S{1,256}+)")

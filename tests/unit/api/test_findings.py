@@ -121,6 +121,7 @@ def test_a_run_that_goes_on_has_none() -> None:
     def solve(task: str) -> str:
         assert run_of(hooked).findings == ()
         assert "the run goes on" in run_of(hooked)._repr_html_()
+        assert str(run_of(hooked)).endswith("the run goes on")
         return "42"
 
     hooked = tracer_hooks.hook(solve)
@@ -197,6 +198,9 @@ def test_a_run_in_a_notebook_is_escaped(mocks: Mocks) -> None:
         assert "used mock data" in run._repr_html_()
     assert "failed (check: &lt;script&gt;" in run_of(bad)._repr_html_()
     assert run_of(bad).attribution is not None
+    assert f"failed (check: {HOSTILE}" in str(run_of(bad))
+    assert run_of(bad).advice in str(run_of(bad))
+    assert (run_of(good).advice, "used mock data" in str(run_of(good))) == ("", True)
 
 
 def test_a_long_run_in_a_notebook_is_cut() -> None:

@@ -12,6 +12,8 @@ import pytest
 import typer
 
 from tracer_hooks.cli import app as cli
+from tracer_hooks.cli._options import load_object
+from tracer_hooks.errors import install_line
 
 BROUGHT = [name for name, command in cli.COMMANDS.items() if command.extra is not None]
 
@@ -67,7 +69,7 @@ def test_a_missing_distribution_ends_with_3_and_the_install_line(
     assert call(monkeypatch, name, *arguments) == 3
     told = capsys.readouterr().err
     assert f"`tracer-hooks {name}` needs 'tracer-hooks[{listed.extra}]'" in told
-    assert f"pip install 'tracer-hooks[{listed.extra}]'" in told
+    assert f"Run: {install_line(str(listed.extra))}" in told
 
 
 @pytest.mark.parametrize(
@@ -87,7 +89,7 @@ def test_a_broken_distribution_is_said_and_ends_with_1(
     told = capsys.readouterr().err
     assert "`tracer-hooks inject` is installed, and 'brought:command' cannot be loaded" in told
     assert reason in told
-    assert "Run: pip install --force-reinstall 'tracer-hooks[lab]'" in told
+    assert "Run: pip install --force-reinstall -e '" in told
 
 
 def test_an_entry_point_whose_module_is_gone_is_broken_and_not_missing(
@@ -104,7 +106,7 @@ def test_an_extra_that_a_distribution_itself_needs_ends_with_3(
     module.write_text("from tracer_hooks.cli.plugin import require\nrequire('no_such', extra='gpu', feature='it')")
     brings(monkeypatch, "train", "brought:command")
     assert call(monkeypatch, "train") == 3
-    assert "pip install 'tracer-hooks[gpu]'" in capsys.readouterr().err
+    assert install_line("gpu") in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["inject", "unlisted"])
@@ -126,3 +128,14 @@ def test_a_command_that_nobody_knows_is_a_usage_error(
 ) -> None:
     assert call(monkeypatch, "injekt") == 2
     assert "No such command 'injekt'" in capsys.readouterr().err
+
+
+def test_a_file_that_raises_leaves_a_module_of_its_name_as_it_was(tmp_path: Path) -> None:
+    before = sys.modules["json"]
+    (tmp_path / "json.py").write_text("1 / 0")
+    (tmp_path / "own_team.py").write_text("1 / 0")
+    for name in ("json", "own_team"):
+        with pytest.raises(Exception, match="division by zero"):
+            load_object(f"{tmp_path / name}.py:build", option="--team")
+    assert sys.modules["json"] is before
+    assert "own_team" not in sys.modules

@@ -10,6 +10,7 @@ import pytest
 from tracer_hooks import frameworks
 from tracer_hooks.cli import doctor
 from tracer_hooks.cli.console import SafeConsole, out
+from tracer_hooks.errors import ADAPTERS, install_line
 
 
 @pytest.fixture
@@ -30,7 +31,7 @@ def test_every_command_stands_in_one_line_at_any_width(
     findings: list[dict[str, str]], is_terminal: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     advice = {one["advice"] for one in findings} - {""}
-    assert {f"pip install 'tracer-hooks[{name}]'" for name in ("autogen", "crewai", "langgraph")} < advice
+    assert set(map(install_line, ADAPTERS)) < advice
     for width in range(20, 201, 20):
         shown = io.StringIO()
         console = SafeConsole(file=shown, width=width, force_terminal=is_terminal, no_color=True)

@@ -160,7 +160,7 @@ def test_runs_list_tells_blame_from_a_place_to_start(command: Command) -> None:
     rows = {line.split()[0]: line for line in command("runs", "list")[0].splitlines()}
     assert "clerk@1" in rows["sure"]
     assert "made_up_data" in rows["sure"]
-    assert "start: step 1 clerk" in rows["unsure"]
+    assert "? clerk@1" in rows["unsure"]
     assert "ending" in rows["unsure"]
     assert rows["undiagnosed"].split()[-3:] == ["-", "-", "Add."]
 
@@ -181,6 +181,7 @@ def test_runs_list_finds_by_diagnosis_and_time(command: Command) -> None:
     assert listed("--agent", "clerk", "--limit", "1") == ["new"]
     assert listed("--agent", "nobody") == []
     assert "no run is like that" in command("runs", "list", "--agent", "nobody")[1]
+    assert "no run of a team 'x'; there are runs of: " in command("runs", "list", "--team", "x")[1]
     (run,) = json.loads(command("runs", "list", "--json", "--kind", "ending")[0])["runs"]
     assert (run["certainty"], run["findings"]) == ("weak", ["ending"])
 
@@ -216,9 +217,20 @@ def test_runs_list_fits_80_columns(command: Command, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(runs, "out_wide", lambda: console.SafeConsole(width=80))
     lines = command("runs", "list")[0].splitlines()
     assert max(map(cell_len, lines)) <= 80
-    assert lines[0].split() == ["run", "began", "team", "#", "outcome", "blamed", "found", "task"]
+    assert lines[0].split() == ["run", "began", "framework", "team", "#", "outcome", "blamed"]
     assert f"{'f' * 12} " in lines[1]
-    assert "start: step 1 cle" in lines[1]
+    assert "? clerk@1" in lines[1]
+
+
+def test_a_step_that_went_on_beside_another_is_shown_so(command: Command) -> None:
+    end = BEGAN + timedelta(seconds=2)
+    steps = (
+        Step(index=0, agent="left", content="x", started_at=BEGAN, ended_at=end),
+        Step(index=1, agent="right", content="x", started_at=BEGAN, ended_at=end),
+    )
+    run = Trajectory(run_id="two", steps=steps, outcome=RunOutcome.FAILED)
+    command.store.save(StoredRun.of(run, session_id="two"))
+    assert "1 right [message, beside step 0] x" in command("runs", "show", "two")[0]
 
 
 # --- diagnose --------------------------------------------------------------------------------------------------------

@@ -43,15 +43,9 @@ print(json.dumps([code, sorted(sys.modules)]))
 
 def loaded(folder: Path, *arguments: str) -> set[str]:
     """The modules that are loaded when a command has done its work."""
-    done = subprocess.run(
-        [sys.executable, "-c", _CODE, json.dumps(arguments)],
-        cwd=folder,
-        env={**os.environ, "TRACER_HOOKS_STORE": str(folder / "runs.sqlite")},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
+    command = [sys.executable, "-c", _CODE, json.dumps(arguments)]
+    shell = {**os.environ, "TRACER_HOOKS_STORE": str(folder / "runs.sqlite")}
+    done = subprocess.run(command, cwd=folder, env=shell, capture_output=True, text=True, timeout=60, check=True)
     code, modules = json.loads(done.stdout)
     assert code == 0, done.stderr
     return set(modules)
@@ -61,15 +55,9 @@ def loaded(folder: Path, *arguments: str) -> set[str]:
 def folder(tmp_path: Path) -> Path:
     """A folder with a run store that holds a failed run."""
     at = datetime(2026, 1, 1, tzinfo=UTC)
-    run = Trajectory(
-        run_id="a" * 32,
-        team="pair",
-        framework="python",
-        task="t",
-        agents=(AgentSpec(name="writer"),),
-        steps=(Step(index=0, agent="writer", kind=StepKind.MESSAGE, content="c", started_at=at, ended_at=at),),
-        outcome=RunOutcome.FAILED,
-    )
+    steps = (Step(index=0, agent="writer", kind=StepKind.MESSAGE, content="c", started_at=at, ended_at=at),)
+    agents = (AgentSpec(name="writer"),)
+    run = Trajectory(run_id="a" * 32, team="pair", agents=agents, steps=steps, outcome=RunOutcome.FAILED)
     with RunStore(tmp_path / "runs.sqlite") as store:
         store.save(StoredRun(run_id=run.run_id, session_id="s", started_at=at, trajectory=run))
     return tmp_path
@@ -81,14 +69,10 @@ def test_help_loads_the_command_line_alone(tmp_path: Path, arguments: tuple[str,
 
 
 @pytest.mark.parametrize(
-    "arguments",
-    [("runs", "list"), ("runs", "list", "--json"), ("runs", "show", "aaaa"), ("prompts", "list")],
+    "arguments", [("runs", "list"), ("runs", "list", "--json"), ("runs", "show", "aaaa"), ("prompts", "list")]
 )
 def test_a_look_at_the_store_loads_neither_models_nor_frameworks(folder: Path, arguments: tuple[str, ...]) -> None:
     modules = loaded(folder, *arguments)
     assert "sqlalchemy" in modules  # it did look
     assert modules & set(NEVER) == set()
-
-
-def test_a_list_of_runs_loads_no_report(folder: Path) -> None:
-    assert loaded(folder, "runs", "list") & {"tracer_hooks.report", "tracer_hooks.repair"} == set()
+    assert "list" not in arguments or modules & {"tracer_hooks.report", "tracer_hooks.repair"} == set()

@@ -55,13 +55,10 @@ def test_offences_are_found() -> None:
 @pytest.mark.parametrize(
     "shown",
     [
-        HOSTILE,
-        Text(HOSTILE, style="red"),
-        Rule(HOSTILE),
-        Panel(Text(HOSTILE)),
+        HOSTILE, Text(HOSTILE, style="red"), Rule(HOSTILE), Panel(Text(HOSTILE)), Table(HOSTILE, title=HOSTILE),
         Text.assemble(("a", "red"), (HOSTILE, "bold")),
     ],
-)
+)  # fmt: skip
 def test_the_console_cleans_whatever_it_is_given(shown: object) -> None:
     console = SafeConsole(file=io.StringIO(), width=60)
     console.print(shown)
@@ -69,16 +66,6 @@ def test_the_console_cleans_whatever_it_is_given(shown: object) -> None:
     assert not [char for char in printed if is_deceptive(char)]
     assert "[/red]" in printed
     assert ":skull:" in printed
-
-
-def test_tables_and_rules_of_the_console() -> None:
-    console = SafeConsole(file=io.StringIO(), width=60)
-    table = Table(HOSTILE, title=HOSTILE)
-    table.add_row(HOSTILE)
-    console.print(table)
-    console.rule(HOSTILE)
-    printed = console.file.getvalue()  # type: ignore[attr-defined]
-    assert not [char for char in printed if is_deceptive(char)]
 
 
 def test_a_terminal_still_gets_its_colours() -> None:

@@ -10,7 +10,7 @@ import pytest
 from tracer_hooks import frameworks
 from tracer_hooks.cli import doctor
 from tracer_hooks.cli.demo import _show
-from tracer_hooks.cli.improve import estimate_words
+from tracer_hooks.cli.improve import command_again, estimate_words
 from tracer_hooks.endpoint import Endpoint
 from tracer_hooks.frameworks import FoundAdapter
 from tracer_hooks.improvement import ImproveEstimate
@@ -32,6 +32,12 @@ DEALT = {"propose": 8, "accept": 20, "unused": 6}
 )
 def test_an_estimate_says_what_is_known(known: dict[str, Any], said: str) -> None:
     assert said in estimate_words(ImproveEstimate(runs=100, tasks=DEALT, **known))
+
+
+@pytest.mark.parametrize("given", ["m:team --pairs 40 --out x", "--pairs=40 m:team --out x", "m:team --out x"])
+def test_the_same_command_with_one_option_changed(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", ["tracer-hooks", "improve", *given.split()])
+    assert command_again("--pairs", "80") == "tracer-hooks improve m:team --out x --pairs 80"
 
 
 def test_an_adapter_that_fails_is_a_finding_and_no_end_of_the_doctor(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,8 +70,8 @@ def test_a_framework_that_the_demo_cannot_show_does_not_keep_the_others_from_it(
 
         return build
 
-    assert _show("crewai", missing, endpoint, tmp_path) is False
-    assert _show("autogen", broken, endpoint, tmp_path) is False
+    assert _show("crewai", missing, endpoint, tmp_path) is None
+    assert _show("autogen", broken, endpoint, tmp_path) is None
     said = " ".join(capsys.readouterr().out.split())
-    assert "skipped: No module named 'crewai'. Run: pip install 'tracer-hooks[crewai]'" in said
+    assert "skipped: No module named 'crewai'. Run: pip install -e" in said
     assert "cannot be shown: TypeError: another signature. Run: tracer-hooks doctor" in said

@@ -46,7 +46,7 @@ def test_every_run_is_counted_once(tmp_path: Path) -> None:
     page = parse(write_index(tmp_path / "index.html", ENTRIES).read_text(encoding="utf-8"))
     assert page.one("h1").text == "4 runs"
     assert [fact.text for fact in page.one("p", "facts").all("span")] == [
-        "1 attributed", "1 abstained", "2 not diagnosed",
+        "1 diagnosed", "1 without a diagnosis", "2 could not be read",
     ]  # fmt: skip
 
 

@@ -51,12 +51,13 @@ def test_a_secret_is_blanked_in_the_middle_of_text(secret: str) -> None:
     [
         ("Authorization: Bearer abcdefghijkl1234", "abcdefghijkl1234"),
         ('{"password": "hunter2!"}', "hunter2!"),
+        ("log in with password hunter2-XY, then go on", "hunter2-XY"),
         ("api_key='topsecret'", "topsecret"),
         ("db_password = swordfish; user = x", "swordfish"),
         ("https://x.example/?access_token=abcd1234&y=1", "abcd1234"),
         ("[" * 100_000 + '"password=hunter2hunter"' + "]" * 100_000, "hunter2hunter"),
     ],
-    ids=["header", "JSON", "assignment", "another assignment", "query", "data nested too deeply"],
+    ids=["header", "JSON", "words", "assignment", "another assignment", "query", "data nested too deeply"],
 )
 def test_assigned_secrets_are_blanked(text: str, secret: str) -> None:
     assert secret not in Redactor().text(text)
@@ -68,7 +69,7 @@ def test_assigned_secrets_are_blanked(text: str, secret: str) -> None:
         "the token limit is 128000",
         "six times seven, a@b, task-force",
         "",
-        "The password is required, and the token is a unit of text.",
+        "The password is required, and the token is a unit of text; token 2026-11-24, pin 1234.",
         "token: a piece of a word",
         "Secret: nobody knows.",
         "api_key = os.environ['OPENAI_API_KEY']",

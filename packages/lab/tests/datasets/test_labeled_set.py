@@ -159,5 +159,5 @@ def test_parquet_that_is_none_or_cannot_be_read_is_an_error(tmp_path: Path, monk
         with pytest.raises(DatasetError, match=message):
             read_parquet(path)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'tracer-hooks\[parquet\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install -e '.*\[parquet\]'"):
         write_parquet(path, [])

@@ -160,6 +160,11 @@ def test_modes_without_mutators_are_left_to_prompts_and_writers() -> None:
     [
         (recorded("empty", "Do nothing.", []), FaultSpec(strategy=FaultStrategy.TOOL), "'empty' has no steps"),
         (PIPELINE, FaultSpec(strategy=FaultStrategy.TOOL, step=0), "step 0 is not one that can carry"),
+        (
+            PIPELINE,
+            FaultSpec(strategy=FaultStrategy.RESPONSE_CORRUPTION, mode=ErrorMode.FM_3_2, step=0),
+            "step 0 is not one that can carry .* of FM-3.2. Take one of the modes FM-1.1, ",
+        ),
     ],
 )
 def test_a_run_that_can_carry_no_such_fault_is_refused(run: Trajectory, spec: FaultSpec, message: str) -> None:

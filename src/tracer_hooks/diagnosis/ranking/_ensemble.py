@@ -14,7 +14,7 @@ from tracer_hooks.diagnosis._registry import get_attributor
 from tracer_hooks.diagnosis.ranking._answers import Ranking, attribution_by, has_content
 from tracer_hooks.diagnosis.ranking._pooling import normalised, pool
 from tracer_hooks.diagnosis.ranking._view import View
-from tracer_hooks.errors import TracerHooksError
+from tracer_hooks.errors import TracerHooksError, install_line
 from tracer_hooks.schema import Attribution, ErrorMode, Evidence, Trajectory, Usage
 
 _MODELS = "tracer_hooks_models"
@@ -40,7 +40,7 @@ def say_what_is_missing() -> None:
 def without_encoder() -> str:
     """Why the encoder cannot be a member, and what to install; empty where it can."""
     if find_spec(_MODELS) is None:
-        return "tracer-hooks-models is not installed. Run: pip install 'tracer-hooks[models]'"
+        return f"tracer-hooks-models is not installed. Run: {install_line('models')}"
     return ""
 
 

@@ -186,5 +186,5 @@ def test_without_anything_that_runs_weights_the_message_has_the_install_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_calls, "entry_points", lambda group, name: [])
-    with pytest.raises(MissingExtraError, match=r"a judge from a local model .*pip install 'tracer-hooks\[models\]'"):
+    with pytest.raises(MissingExtraError, match=r"a judge from a local model .*pip install -e '.*/packages/models'"):
         JudgeAttributor(JudgeOptions(model=str(tmp_path)))

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.text import Text
 
 from tracer_hooks.cli.plugin import (
@@ -273,7 +273,6 @@ class BuildProgress(ProgressDisplay):
             TextColumn("{task.fields[kept]}"), TimeElapsedColumn(), TimeRemainingColumn(), on_terminals_only=True,
         )  # fmt: skip
         self._console = console
-        self._tasks: dict[str, TaskID] = {}
 
     def show(self, progress: BuildObserver) -> None:
         """Show one step forward."""
@@ -281,13 +280,8 @@ class BuildProgress(ProgressDisplay):
         kept = f"{progress.kept} {word}"
         if progress.resumed:
             kept += f" ({progress.resumed} done before)"
-        is_new = progress.phase not in self._tasks
-        if is_new:
-            self._tasks[progress.phase] = self._bars.add_task(
-                name, total=progress.total, completed=progress.done, kept=kept
-            )
-        else:
-            self._bars.update(self._tasks[progress.phase], completed=progress.done, kept=kept)
+        is_new = progress.phase not in self._phases
+        self.update(progress.phase, name, progress.done, progress.total, kept=kept)
         if not self._console.is_terminal and (is_new or progress.done == progress.total):
             self._console.print(f"{name}: {progress.done} of {progress.total}, {kept}", soft_wrap=True)
 
@@ -316,13 +310,16 @@ def interruptible() -> Iterator[None]:
 
 
 def _show_built(built: BuiltDataset, build: DatasetBuild) -> None:
-    from tracer_hooks_lab.datasets import audit_tables, stats_tables
-
-    out_console().print(stats_tables(built.stats))
-    if built.audit is not None:
-        out_console().print(audit_tables(built.audit))
-    else:
+    """What was built in a few lines; the tables are those of ``dataset stats`` and ``dataset audit``."""
+    injected, natural = build.counts()
+    _print(Text(f"labelled runs: {injected} with a verified fault, {natural} that failed by themselves"))
+    _print(Text(f"beside them: {len(built.data.clean)} clean runs; {len(built.data.discarded)} faults were discarded"))
+    if built.audit is None:
         _print(Text(f"not audited: {built.not_audited}", "yellow"))
+    else:
+        words = "nothing simple finds the faults" if built.audit.passed else "something simple finds the faults"
+        _print(Text(f"audit: {words}", "green" if built.audit.passed else "red"))
+    _print(Text(f"more: tracer-hooks dataset stats {build.folder}; tracer-hooks dataset audit {build.folder}"))
     if built.stopped is not None:
         _print(Text(f"{built.stopped}: the same command goes on", "yellow"))
     if built.broken_off:

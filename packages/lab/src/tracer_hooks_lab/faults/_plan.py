@@ -67,11 +67,7 @@ class _Planner:
     """Draws places and faults, and keeps count of what it drew."""
 
     def __init__(
-        self,
-        modes: Modes,
-        strategies: tuple[FaultStrategy, ...],
-        writer: Literal["programmatic", "llm"],
-        rng: Random,
+        self, modes: Modes, strategies: tuple[FaultStrategy, ...], writer: Literal["programmatic", "llm"], rng: Random
     ) -> None:
         self._modes = tuple(modes)
         self._allowed = modes if isinstance(modes, Mapping) else {}
@@ -199,15 +195,29 @@ def place_fault(run: Trajectory, spec: FaultSpec) -> FaultSpec:
             if spec.kind is None:
                 return found.model_copy(update={"mode": spec.mode})
             return spec.model_copy(update={"agent": found.agent, "step": found.step})
-    raise FaultError(
-        f"{_where(spec)} can carry {_what(spec)}. Take another mode, kind, strategy or place, or writer='llm'"
-    )
+    raise FaultError(f"{_where(spec)} can carry {_what(spec)}. {_instead(run, spec)}")
+
+
+def _instead(run: Trajectory, spec: FaultSpec) -> str:
+    """Say which modes a changed reply could err by at that place."""
+    other = "another strategy or place, or writer='llm'"
+    if spec.strategy is not FaultStrategy.RESPONSE_CORRUPTION:
+        return f"Take {other}"
+    steps = [step for step in run.steps if spec.step in (None, step.index) and spec.agent in (None, step.agent)]
+    contexts = [context_of_step(run, step.index) for step in steps if _acts(step)]
+    fitting = [
+        mode.value for mode in ErrorMode if any(fitting_kinds(context, mode, seed=spec.seed) for context in contexts)
+    ]
+    return f"Take one of the modes {', '.join(fitting)}, or {other}" if fitting else f"Take {other}"
 
 
 def _check(run: Trajectory, spec: FaultSpec) -> None:
     if not run.steps:
         raise FaultError(f"the run {run.run_id!r} has no steps: there is nothing a fault could be put into")
-    names = ", ".join(f"{name!r} (at {_steps_of(run, name)})" for name in dict.fromkeys(s.agent for s in run.steps))
+    steps_of: dict[str, list[str]] = {}
+    for step in run.steps:
+        steps_of.setdefault(step.agent, []).append(str(step.index))
+    names = ", ".join(f"{name!r} (at {', '.join(steps)})" for name, steps in steps_of.items())
     if spec.agent is not None and all(step.agent != spec.agent for step in run.steps):
         raise FaultError(f"no step of the run is one of {spec.agent!r}; those who act are {names}")
     if spec.step is None:
@@ -224,13 +234,9 @@ def _check(run: Trajectory, spec: FaultSpec) -> None:
 def _candidates(run: Trajectory, spec: FaultSpec) -> list[FaultSpec]:
     """One fault for each step that can carry one, in an order of chance."""
     modes = tuple(ErrorMode) if spec.mode is None else (spec.mode,)
+    count = len(run.steps)
     plan = plan_faults(
-        [run],
-        modes=modes,
-        strategies=[spec.strategy],
-        per_trajectory=len(run.steps),
-        seed=spec.seed,
-        writer=spec.writer,
+        [run], modes=modes, strategies=[spec.strategy], per_trajectory=count, seed=spec.seed, writer=spec.writer
     )
     return [planned.spec for planned in plan]
 
@@ -241,10 +247,6 @@ def _carries(run: Trajectory, found: FaultSpec, kind: str | None, seed: int) -> 
     assert found.mode is not None, "the plan gives replies a mode"
     assert found.step is not None, "the plan gives faults a step"
     return kind in fitting_kinds(context_of_step(run, found.step), found.mode, seed=seed)
-
-
-def _steps_of(run: Trajectory, agent: str) -> str:
-    return ", ".join(str(step.index) for step in run.steps if step.agent == agent)
 
 
 def _where(spec: FaultSpec) -> str:
