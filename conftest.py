@@ -7,7 +7,6 @@ import gc
 import itertools
 import logging
 import os
-import random
 import re
 import shutil
 import tempfile
@@ -61,7 +60,6 @@ if "OPENAI_BASE_URL" not in os.environ:
 # A full collection of garbage looks at all that lives, and frameworks are a second's look: so seldom, and see below.
 gc.set_threshold(20_000)
 
-from tracer_hooks.runtime import _recovery  # noqa: E402 - after what it reads
 from tracer_hooks.telemetry._capture import release_logs  # noqa: E402
 
 _OURS = (
@@ -154,15 +152,6 @@ def everything_is_unhooked(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         host.unhook()
     for patches in list(made[PatchSet]):
         patches.undo()
-
-
-@pytest.fixture(autouse=True)
-def same_choices(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Which repair is tried is drawn at random where a test gives no seed; here the draws are the same each time.
-
-    ``TEST_CHOICES=7 make test`` runs with others.
-    """
-    monkeypatch.setattr(_recovery, "_RANDOM", random.Random(int(os.environ.get("TEST_CHOICES", "0"))))
 
 
 CpuSeconds = Callable[..., float]

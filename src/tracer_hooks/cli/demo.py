@@ -226,8 +226,8 @@ def _show_recovery(run: tracer_hooks.TeamRun) -> None:
         return
     spent = f"{log.usage.total:,} tokens"
     saved = f"{log.kept_usage.total:,} saved by the steps that were kept"
-    if log.verified is not None:
-        where = f"at step {log.verified.step} ({log.verified.agent})"
+    if log.passed_from is not None:
+        where = f"at step {log.passed_from}"
         out_console().print(Text(f"recovered {where}, {spent} for all trials, {saved}", style="green"))
     elif log.recovered:
         out_console().print(Text(f"recovered from scratch, {spent} for all trials", style="green"))

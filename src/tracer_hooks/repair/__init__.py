@@ -5,9 +5,6 @@ from typing import TYPE_CHECKING
 from tracer_hooks._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from tracer_hooks.repair._belief import CountRow as CountRow
-    from tracer_hooks.repair._belief import EffectCounts as EffectCounts
-    from tracer_hooks.repair._belief import StepBelief as StepBelief
     from tracer_hooks.repair._failure import HIDDEN as HIDDEN
     from tracer_hooks.repair._failure import NOT_RIGHT as NOT_RIGHT
     from tracer_hooks.repair._failure import Failure as Failure
@@ -23,6 +20,12 @@ if TYPE_CHECKING:
     from tracer_hooks.repair._failure import masked_feedback as masked_feedback
     from tracer_hooks.repair._failure import notes_on as notes_on
     from tracer_hooks.repair._failure import shortened as shortened
+    from tracer_hooks.repair._ladder import FindingTold as FindingTold
+    from tracer_hooks.repair._ladder import Ladder as Ladder
+    from tracer_hooks.repair._ladder import ReasonToAgent as ReasonToAgent
+    from tracer_hooks.repair._ladder import RepairChoice as RepairChoice
+    from tracer_hooks.repair._ladder import Strategies as Strategies
+    from tracer_hooks.repair._ladder import strategies_of as strategies_of
     from tracer_hooks.repair._lessons import RewrittenInstructions as RewrittenInstructions
     from tracer_hooks.repair._lessons import without_lesson as without_lesson
     from tracer_hooks.repair._repair import PastTrial as PastTrial
@@ -32,18 +35,14 @@ if TYPE_CHECKING:
     from tracer_hooks.repair._repair import RepairTarget as RepairTarget
     from tracer_hooks.repair._repair import RetryBudget as RetryBudget
     from tracer_hooks.repair._repair import RetryPolicy as RetryPolicy
-    from tracer_hooks.repair._search import RepairSearch as RepairSearch
+    from tracer_hooks.repair._repair import estimated_usage as estimated_usage
     from tracer_hooks.repair._strategies import FeedbackInMessage as FeedbackInMessage
     from tracer_hooks.repair._strategies import FeedbackInTask as FeedbackInTask
-    from tracer_hooks.repair._strategies import FixedRepair as FixedRepair
     from tracer_hooks.repair._strategies import FromScratch as FromScratch
-    from tracer_hooks.repair._strategies import RepairChoice as RepairChoice
     from tracer_hooks.repair._strategies import Resample as Resample
-    from tracer_hooks.repair._strategies import Strategies as Strategies
     from tracer_hooks.repair._strategies import WrittenGuidance as WrittenGuidance
     from tracer_hooks.repair._strategies import cut as cut
     from tracer_hooks.repair._strategies import steps_as_text as steps_as_text
-    from tracer_hooks.repair._strategies import strategies_of as strategies_of
     from tracer_hooks.repair._strategies import tools_as_text as tools_as_text
     from tracer_hooks.repair._strategies import written_guidance as written_guidance
 

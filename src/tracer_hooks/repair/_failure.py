@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 from tracer_hooks.repair._repair import PastTrial, Repair, RepairTarget
-from tracer_hooks.schema import Attribution, ErrorMode, Evidence, Trajectory
+from tracer_hooks.schema import Attribution, ErrorMode, Evidence, Finding, Trajectory
 from tracer_hooks.values import items_of, mentions, mentions_in
 
 _SHORTEST_ITEM = 3
@@ -266,7 +266,9 @@ class Failure:
         secrets = Secrets.of(run)
         if attribution is not None:
             evidence = _without_answer(run, attribution.evidence, secrets)
-            attribution = attribution.model_copy(update={"evidence": evidence, "explanation": None})
+            findings = tuple(each for each in attribution.findings if not _tells(each, secrets))
+            hides = {"evidence": evidence, "findings": findings, "expected": None, "advice": "", "explanation": None}
+            attribution = attribution.model_copy(update=hides)
         return cls(
             trajectory=run.model_copy(update={"reference": None, "outcome_reason": None}),
             attribution=attribution,
@@ -302,6 +304,12 @@ class Failure:
     def instructions(self, agent: str) -> str | None:
         """The agent's instructions; None where they are not known."""
         return self.trajectory.instructions_of(agent)
+
+
+def _tells(found: Finding, secrets: Secrets) -> bool:
+    values = found.values
+    shown = (found.text, found.quote, *((values.claimed, values.right) if values is not None else ()))
+    return any(secrets.are_in(text) for text in shown if text)
 
 
 def _without_answer(run: Trajectory, evidence: Sequence[Evidence], secrets: Secrets) -> tuple[Evidence, ...]:
@@ -353,10 +361,11 @@ class RepairStrategy(Protocol):
 
         Args:
             failure: The failed run, and what was tried before.
-            step: The step that the trial resumes at; None for a run from scratch.
+            step: The step that the trial resumes at; None where it is the strategy's to say: from scratch, or at one of
+                ``failure.steps``.
 
         Returns:
-            The repair, with this step as its ``resume_from``; None where the strategy has nothing to propose there.
+            The repair; None where the strategy has nothing to propose there.
         """
         ...
 

@@ -8,15 +8,14 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from pydantic import Field, model_validator
 
 from tracer_hooks.errors import ConfigError
-from tracer_hooks.schema import DecisiveStep, Record, RunOutcome, Text, Usage
+from tracer_hooks.schema import DecisiveStep, Record, RunOutcome, Text, Trajectory, Usage
 
 _LONGEST_WAIT = 30.0
-_RANDOM = random.SystemRandom()
-"""Not the module's own generator: a user may have seeded that."""
 
 
 class RepairScope(StrEnum):
@@ -77,9 +76,14 @@ class Repair(Record):
         return self
 
     @property
+    def is_untold(self) -> bool:
+        """Tell whether nothing is said."""
+        return self.target is RepairTarget.NOTHING
+
+    @property
     def is_plain(self) -> bool:
         """Tell whether it is a plain retry: nothing is said, and nothing is kept of the failed run."""
-        return self.target is RepairTarget.NOTHING and self.resume_from is None
+        return self.is_untold and self.resume_from is None
 
 
 class PastTrial(Record):
@@ -97,6 +101,8 @@ class PastTrial(Record):
     """How long it took."""
     note: Text = ""
     """What went otherwise than was planned."""
+    left_record: bool = False
+    """Whether it was to keep steps of the failed run, and could not keep all of them."""
     attempt: int | None = None
     """The attempt of the call that it was; None for one that was not run, since its text told the answer."""
 
@@ -113,16 +119,51 @@ class RepairLog(Record):
     """Every trial, in order."""
     stopped: Text = ""
     """Why there were no more."""
-    verified: DecisiveStep | None = None
-    """The step that the recovery speaks for: the run passed when it was resumed there, with all before it as it was.
-    None where nothing was recovered, or by a run from scratch, which says nothing of a step."""
     kept_usage: Usage = Usage()
     """Tokens that were not spent, since the steps before the resumed one came from the record."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_older_file(cls, data: Any) -> Any:
+        """Stores of version 0.1 kept a ``verified`` step, which one passed trial does not verify."""
+        if isinstance(data, dict) and "verified" in data:
+            return {name: value for name, value in data.items() if name != "verified"}
+        return data
 
     @property
     def recovered(self) -> bool:
         """Tell whether the last trial passed."""
         return bool(self.trials) and self.trials[-1].passed
+
+    @property
+    def passed_from(self) -> int | None:
+        """The step that the recovered run was resumed at, with all before it as it was; else None.
+
+        It passed once, which may be luck: see :attr:`verified`.
+        """
+        last = self.trials[-1] if self.recovered else None
+        return last.repair.resume_from if last is not None and not last.left_record else None
+
+    @property
+    def verified(self) -> DecisiveStep | None:
+        """The step that the recovered run was resumed at, where a control failed; the reason has the counts.
+
+        A control is a run that was resumed at the same step and told nothing, or at another step. None without one:
+        :func:`tracer_hooks.find_decisive_step` makes as many as it takes.
+        """
+        step = self.passed_from
+        agent = self.trials[-1].repair.agent if step is not None else None
+        if step is None or agent is None:
+            return None
+        kept = [trial for trial in self.trials if trial.repair.resume_from is not None and not trial.left_record]
+        told = [trial for trial in kept if trial.repair.resume_from == step and not trial.repair.is_untold]
+        controls = [trial for trial in kept if trial not in told]
+        if not controls or any(trial.passed for trial in controls):
+            return None
+        passed = sum(trial.passed for trial in told)
+        reason = f"passed {passed} of {len(told)} times when resumed at step {step} and told something, "
+        reason += f"0 of {len(controls)} when told nothing there, or resumed at another step"
+        return DecisiveStep(agent=agent, step=step, reason=reason)
 
     @property
     def usage(self) -> Usage:
@@ -162,7 +203,7 @@ class RetryPolicy:
     max_depth: int = 2
     """How deep hooked teams may be nested and still be retried: 1 is the outermost alone."""
     seed: int | None = None
-    """Makes the choice of repairs repeatable; None: another one in every call."""
+    """Makes the lengths of the pauses repeatable; the choice of repairs always is."""
 
     def __post_init__(self) -> None:
         bounds = ("max_retries", "max_tokens", "max_seconds", "max_cost", "input_price", "output_price", "backoff_s")
@@ -174,9 +215,9 @@ class RetryPolicy:
             raise ConfigError(f"max_cost is {self.max_cost!r}, expected input_price and output_price with it")
 
     @property
-    def is_by_cost(self) -> bool:
-        """Tell whether what a retry takes counts, and not only how many there are."""
-        return any(bound is not None for bound in (self.max_tokens, self.max_seconds, self.max_cost))
+    def counts_tokens(self) -> bool:
+        """Tell whether a bound is in tokens, or in money, which follows from them."""
+        return self.max_tokens is not None or self.max_cost is not None
 
 
 class RetryBudget:
@@ -197,12 +238,17 @@ class RetryBudget:
         """Retries that have been recorded."""
         self.usage = Usage()
         """Tokens that they took."""
+        self.is_estimated = False
+        """Whether some of them are estimated, since the model reported none."""
+        self.cannot_count = ""
+        """Why they cannot be counted; then a bound in tokens or money allows no further retry."""
         self.depth: int = 1 if outer is None else outer.depth + 1
         """1 for a call that is made in no other."""
         self._outer = outer
         self._clock = clock
         self._began = clock()
         self._lock = threading.RLock()
+        self._random = random.SystemRandom() if policy.seed is None else random.Random(policy.seed)
 
     @property
     def seconds(self) -> float:
@@ -227,24 +273,20 @@ class RetryBudget:
             return f"the team runs inside {self.depth - 1} other hooked ones, and max_depth is {policy.max_depth}"
         if self.retries >= policy.max_retries:
             return f"{self.retries} of {policy.max_retries} retries used"
+        if policy.counts_tokens and self.cannot_count:
+            return self.cannot_count
         if policy.max_tokens is not None and self.tokens >= policy.max_tokens:
-            return f"{self.tokens} of {policy.max_tokens} tokens used"
+            return f"{self._about}{self.tokens} of {policy.max_tokens} tokens used{self._estimated}"
         if policy.max_seconds is not None and self.seconds >= policy.max_seconds:
             return f"{self.seconds:.1f} of {policy.max_seconds:g} seconds used"
         if policy.max_cost is not None and self.cost >= policy.max_cost:
-            return f"{self.cost:.4g} of {policy.max_cost:g} spent"
+            return f"{self._about}{self.cost:.4g} of {policy.max_cost:g} spent{self._estimated}"
         return self._refused_outside()
-
-    @property
-    def retries_left(self) -> int:
-        """Number of retries that there may be, as far as it is bounded."""
-        own = max(0, self.policy.max_retries - self.retries)
-        outer = self._sharing
-        return own if outer is None else min(own, outer.retries_left)
 
     def wait_s(self, faults: int) -> float:
         """Return the seconds to wait after the environment failed for the ``faults``-th time in a row."""
-        wait: float = min(_LONGEST_WAIT, self.policy.backoff_s * 2 ** max(0, faults - 1)) * _RANDOM.uniform(0.5, 1.0)
+        longest = min(_LONGEST_WAIT, self.policy.backoff_s * 2 ** max(0, faults - 1))
+        wait: float = longest * self._random.uniform(0.5, 1.0)
         left = None if self.policy.max_seconds is None else max(0.0, self.policy.max_seconds - self.seconds)
         return wait if left is None else min(wait, left)
 
@@ -255,12 +297,21 @@ class RetryBudget:
         if self._outer is not None:
             self._outer.record()
 
-    def spend(self, usage: Usage) -> None:
+    def spend(self, usage: Usage, *, is_estimated: bool = False) -> None:
         """Count tokens that were spent on retries, here and in every call around this one."""
         with self._lock:
             self.usage = self.usage + usage
+            self.is_estimated |= is_estimated
         if self._outer is not None:
-            self._outer.spend(usage)
+            self._outer.spend(usage, is_estimated=is_estimated)
+
+    @property
+    def _about(self) -> str:
+        return "about " if self.is_estimated else ""
+
+    @property
+    def _estimated(self) -> str:
+        return ", by the length of what was read and written: the model reports no usage" if self.is_estimated else ""
 
     @property
     def _sharing(self) -> RetryBudget | None:
@@ -274,3 +325,27 @@ class RetryBudget:
         outer = self._sharing
         refusal = None if outer is None else outer.refusal
         return None if refusal is None else f"{refusal} by the call around this one"
+
+
+_CHARACTERS_PER_TOKEN = 4
+
+
+def estimated_usage(run: Trajectory, since: int = 0) -> Usage | None:
+    """Tokens of the steps of ``run`` whose model reports none, at four characters a token; None where all report some.
+
+    Args:
+        run: The run. Zero is given where no text was recorded that could be measured.
+        since: The first step that counts.
+    """
+    is_reported = bool(run.usage.total)
+    silent = [
+        step
+        for step in run.steps[since:]
+        if (step.usage is None or not step.usage.total) and (step.model is not None or not is_reported)
+    ]
+    if not silent:
+        return None
+    read = sum(len(message.text or "") for step in silent for message in step.inputs)
+    read += sum(len(call.result or "") for step in silent for call in step.tool_calls)
+    written = sum(len(step.content) + sum(len(str(c.arguments or "")) for c in step.tool_calls) for step in silent)
+    return Usage(input_tokens=read // _CHARACTERS_PER_TOKEN, output_tokens=written // _CHARACTERS_PER_TOKEN)

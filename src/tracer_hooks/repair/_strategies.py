@@ -1,16 +1,13 @@
-"""Strategies of repair: what each tells whom, and which of them a user's ``repair=`` means."""
+"""Strategies of repair: what each tells whom."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
-from typing import NamedTuple
+from collections.abc import Iterable
 
 from tracer_hooks._guard import warn_once
 from tracer_hooks.endpoint import Chat, ChatCompletion, ask
-from tracer_hooks.errors import ConfigError
 from tracer_hooks.repair._failure import (
     Failure,
     RepairStrategy,
@@ -20,11 +17,9 @@ from tracer_hooks.repair._failure import (
     notes_on,
     shortened,
 )
-from tracer_hooks.repair._lessons import RewrittenInstructions
 from tracer_hooks.repair._repair import PastTrial, Repair, RepairTarget
-from tracer_hooks.schema import Step, Usage
+from tracer_hooks.schema import Step
 
-SEARCH, PLAIN = "search", "plain"
 _STEP_CHARACTERS = 1_500
 _RUN_CHARACTERS = 12_000
 _MOST_SENTENCES = 2
@@ -206,59 +201,6 @@ def cut(text: str) -> str:
     return text if len(text) <= _STEP_CHARACTERS else text[:_STEP_CHARACTERS] + " ..."
 
 
-_BY_NAME: dict[str, Callable[[], RepairStrategy]] = {
-    made.name: made for made in (FromScratch, Resample, FeedbackInTask, FeedbackInMessage, RewrittenInstructions)
-}
-_SEARCHED = (FromScratch.name, Resample.name, FeedbackInTask.name, FeedbackInMessage.name)
-"""What the search chooses from by default. Lessons in instructions have not been shown to be worth anything."""
-
-RepairChoice = str | RepairStrategy | Sequence[str | RepairStrategy]
-"""``"search"``, ``"plain"``, a strategy or its name; several to search among."""
-
-
-class Strategies(NamedTuple):
-    """The strategies that a call may use."""
-
-    all: tuple[RepairStrategy, ...]
-    """The strategies."""
-    is_fixed: bool
-    """Whether there is one, and no choice."""
-
-
-def strategies_of(choice: RepairChoice) -> Strategies:
-    """Return the strategies that ``choice`` means.
-
-    Raises:
-        ConfigError: It names no strategy, or is none.
-    """
-    if choice == SEARCH:
-        choice = _SEARCHED
-    elif choice == PLAIN:
-        choice = FromScratch.name
-    if isinstance(choice, Sequence) and not isinstance(choice, str):
-        if not choice:
-            raise ConfigError(f"repair is {choice!r}, expected one strategy or more")
-        return Strategies(tuple(_strategy(named) for named in choice), is_fixed=False)
-    return Strategies((_strategy(choice),), is_fixed=True)
-
-
-def _strategy(choice: str | RepairStrategy) -> RepairStrategy:
-    if isinstance(choice, str):
-        if choice == WrittenGuidance.name:
-            raise ConfigError(
-                "repair is 'guidance', expected WrittenGuidance(chat) with a function that asks your model"
-            )
-        if choice not in _BY_NAME:
-            known = ", ".join(repr(name) for name in (SEARCH, PLAIN, *_BY_NAME))
-            raise ConfigError(f"repair is {choice!r}, expected one of: {known}; or a RepairStrategy of your own")
-        return _BY_NAME[choice]()
-    if isinstance(choice, type):
-        raise ConfigError(f"repair is the class {choice.__name__!r}, expected an object of it: {choice.__name__}(...)")
-    if not isinstance(choice, RepairStrategy):
-        raise ConfigError(f"repair is {choice!r}, expected a name, or a RepairStrategy with a name and propose()")
-    return choice
-
-
 def proposal(strategy: RepairStrategy, failure: Failure, step: int | None) -> Repair | None:
     """Return what a strategy proposes, signed with its name; None where that cannot be carried out.
 
@@ -275,17 +217,17 @@ def proposal(strategy: RepairStrategy, failure: Failure, step: int | None) -> Re
     if not isinstance(repair, Repair):
         raise TypeError(f"the strategy {strategy.name!r} gave {type(repair).__name__!r}, expected a Repair or None")
     if repair.target is RepairTarget.REPLY:
-        leave_out(strategy, "proposed what an agent says: such a run is not the team's own work")
+        _leave_out(strategy, "proposed what an agent says: such a run is not the team's own work")
         return None
     if repair.target in (RepairTarget.TASK, RepairTarget.MESSAGE) and not failure.steps:
         return None
     if repair.resume_from is not None and repair.resume_from not in failure.steps:
-        leave_out(strategy, "proposed to resume at a step that the run cannot be resumed at")
+        _leave_out(strategy, "proposed to resume at a step that the run cannot be resumed at")
         return None
     return repair.model_copy(update={"strategy": strategy.name})
 
 
-def leave_out(strategy: RepairStrategy, why: str) -> None:
+def _leave_out(strategy: RepairStrategy, why: str) -> None:
     """Say once why a proposal of a strategy is not used."""
     warn_once(
         f"repair strategy {strategy.name} {why}",
@@ -293,37 +235,3 @@ def leave_out(strategy: RepairStrategy, why: str) -> None:
         strategy.name,
         why,
     )
-
-
-class FixedRepair:
-    """Proposes the repairs of one strategy: from scratch where it has one for that, else at the blamed step.
-
-    Has the methods of :class:`RepairSearch`, and learns nothing but what was tried.
-
-    Args:
-        failure: The failed run.
-        strategy: The strategy.
-    """
-
-    def __init__(self, failure: Failure, strategy: RepairStrategy) -> None:
-        self.unused = Usage()
-        """Tokens of texts that were written and not used: none, since what is proposed is used."""
-        self._failure = failure
-        self._strategy = strategy
-
-    def choose(self, *, trials_left: int, by_cost: bool) -> Repair:
-        """The strategy's repair; a plain retry where it has none.
-
-        Raises:
-            Exception: What the strategy raises.
-        """
-        blamed = self._failure.step if self._failure.step in self._failure.steps else None
-        for step in dict.fromkeys((None, blamed)):
-            repair = proposal(self._strategy, self._failure, step)
-            if repair is not None:
-                return repair
-        return Repair(strategy=FromScratch.name, reason=f"{self._strategy.name!r} has nothing to propose here")
-
-    def learn(self, trial: PastTrial) -> None:
-        """Show the strategy what was tried."""
-        self._failure = replace(self._failure, tried=(*self._failure.tried, trial))

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 from tracer_hooks._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from tracer_hooks.repair import StepBelief as StepBelief
     from tracer_hooks.replay._correction import Correction as Correction
     from tracer_hooks.replay._correction import Corrector as Corrector
     from tracer_hooks.replay._correction import RepairInjector as RepairInjector
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from tracer_hooks.replay._counterfactual import paired_interval as paired_interval
     from tracer_hooks.replay._counterfactual import wilson as wilson
     from tracer_hooks.replay._decisive import DecisiveSearch as DecisiveSearch
+    from tracer_hooks.replay._decisive import StepBelief as StepBelief
     from tracer_hooks.replay._decisive import Untested as Untested
     from tracer_hooks.replay._decisive import find_decisive_step as find_decisive_step
     from tracer_hooks.replay._player import Divergence as Divergence

@@ -134,7 +134,7 @@ class Resumption:
         self._injector: RepairInjector | None = None
         if repair.resume_from is not None or tools is not None:
             rules = ToolRules() if tools is None else tools
-            # A run from scratch calls tools again, too; whoever wants it otherwise says so.
+            # From there on it calls tools as a run from scratch does; whoever wants it otherwise says so.
             rules = replace(rules, default=rules.default or ToolUse.LIVE)
             self._player = TapePlayer(tape, until=repair.resume_from or 0, mode=TapeMode.RELEASE, tools=rules)
         if tells and repair.target is not RepairTarget.NOTHING:

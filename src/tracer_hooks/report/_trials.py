@@ -115,43 +115,18 @@ def what_it_shows(log: RepairLog) -> str:
     """Return what a recovery says about the step at fault, no surer than its number; empty without a recovery."""
     if not log.recovered:
         return ""
-    step = log.verified
     last = log.trials[-1]
+    step = last.repair.resume_from
     if step is None:
-        if last.repair.resume_from is None:
-            return "No step is verified: a run from scratch that passes does not say where the failed one went wrong."
-        return "No step is verified: the run that passed did not keep to the record before the step it resumed at."
-    agent = one_line(step.agent, _AGENT)
-    said = f"The run passed when it was resumed at step {step.step} ({agent}), with all before it as it was: "
-    said += _how_often(log, step.step)
-    if last.repair.target is not RepairTarget.NOTHING:
-        said += f" {_what_else(last.repair)}, or asking again: either may have helped."
-    failed = [trial for trial in log.trials if trial.outcome is RunOutcome.FAILED and was_run(trial)]
-    later = sum((trial.repair.resume_from or 0) > step.step for trial in failed)
-    if later:
-        said += f" Resumed later it failed {_times(later)}, as it would with an error in between."
-    return said
-
-
-def _what_else(repair: Repair) -> str:
-    """Return what was new beside asking again."""
-    agent = one_line(repair.agent or "the agent", _AGENT)
-    if repair.target is RepairTarget.INSTRUCTIONS:
-        return f"The other instructions of {agent}"
-    return f"What {'the team' if repair.target is RepairTarget.TASK else agent} was told"
-
-
-def _how_often(log: RepairLog, step: int) -> str:
-    """One pass is one pass: a model that answers differently each time may have been lucky."""
+        return "A run from scratch that passes does not say where the failed one went wrong."
+    if last.left_record:
+        return "The run that passed did not keep to the record before the step it resumed at: it verifies no step."
+    if log.verified is not None:
+        return f"{capital(log.verified.reason)}. So few runs may be luck."
     there = [trial for trial in log.trials if trial.repair.resume_from == step and was_run(trial)]
     passes = sum(trial.passed for trial in there)
-    if len(there) == 1:
-        return "once, of one trial from there. That may be luck."
-    return f"{_times(passes)}, of {len(there)} trials from there. That may be luck."
-
-
-def _times(count: int) -> str:
-    return {1: "once", 2: "twice"}.get(count, f"{count} times")
+    often = "once" if passes == len(there) == 1 else f"{passes} of {len(there)} times"
+    return f"Passed when resumed at step {step}, {often}. That may be luck: nothing was run beside it to compare with."
 
 
 def sentence(text: str) -> str:

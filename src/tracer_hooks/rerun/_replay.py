@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextvars
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypedDict, TypeVar, Unpack
 
@@ -27,6 +27,7 @@ from tracer_hooks.replay import (
     TapeMode,
     TeamRunner,
     ToolRules,
+    ToolUse,
     Trial,
     corrections_by,
     examine_step,
@@ -407,11 +408,12 @@ def resume(
         build_team: A factory, a team, or a function that takes the task; needed for a run of the run store.
         check: Says whether the new run succeeded; goes with ``build_team``.
         expected: The expected answer; decides where there is no check.
-        tools: What tools may do from ``step`` on; default they run again.
+        tools: What tools may do, as in :func:`counterfactual`; by default those of a team that is built for the new run
+            are ``"rebuilt"``, and the run is resumed behind no other that nobody has declared.
         store: The run store's file, for a run given by its id.
 
     Raises:
-        ReplayError: The run has no tape, or the check raised.
+        ReplayError: The run has no tape, the check raised, or nobody has said what a tool before ``step`` does.
         ConfigError: An argument cannot be used, or a run of the run store comes without ``build_team``.
     """
     recording = recording_of(run, store)
@@ -423,7 +425,16 @@ def resume(
         raise ConfigError("a repair with target 'reply' is no run of the team's own; use counterfactual(correction=)")
     told = told.model_copy(update={"resume_from": step or None})
     runner = runner_for(recording, build_team, check, expected, is_judged=False)
-    rules = None if tools is None else ToolRules.of(tools)
+    rules = ToolRules.of(tools)
+    if rules.default is None and not getattr(runner, "is_shared", True):
+        rules = replace(rules, default=ToolUse.REBUILT)
+    undeclared = rules.undeclared(recording.trial.tape, step)
+    if undeclared is not None:
+        rules.use(undeclared)  # raises where nobody has declared it
+        raise ConfigError(
+            f"tools says {undeclared!r} is 'live', and the run called it before step {step}: what it did would be "
+            "missing. Declare it 'replayable' (it only reads), 'blocked' or 'rebuilt', or resume at step 0"
+        )
     return _off_the_loop(lambda: resume_tape(runner, recording.trial.tape, told, tools=rules))
 
 

@@ -8,7 +8,6 @@ if TYPE_CHECKING:
     from tracer_hooks.runtime._archive import Archive as Archive
     from tracer_hooks.runtime._archive import diagnose_later as diagnose_later
     from tracer_hooks.runtime._archive import flush as flush
-    from tracer_hooks.runtime._archive import repair_counts_part as repair_counts_part
     from tracer_hooks.runtime._archive import save_later as save_later
     from tracer_hooks.runtime._attempt_loop import RetryBoundary as RetryBoundary
     from tracer_hooks.runtime._calibrated import TeamCard as TeamCard

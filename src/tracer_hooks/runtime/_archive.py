@@ -9,21 +9,20 @@ import contextvars
 import functools
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tracer_hooks._background import TaskQueue, process_lock, start_daemon, wait_for_all
-from tracer_hooks._guard import guard, warn_once
+from tracer_hooks._guard import guard
 from tracer_hooks._text import counted
 from tracer_hooks.config import Retention
-from tracer_hooks.errors import ReplayError, StoreError
-from tracer_hooks.runtime._store_writer import PATIENCE_S, Part, PendingCall, writer_for
+from tracer_hooks.errors import ReplayError
+from tracer_hooks.runtime._store_writer import Part, PendingCall, writer_for
 from tracer_hooks.runtime._team_run import Attempt, TeamRun, kept_repair
 
 if TYPE_CHECKING:
-    from tracer_hooks.repair import CountRow
-    from tracer_hooks.store import RunStore, StoredRun, Writing
+    from tracer_hooks.store import StoredRun
 
 _RETAIN_EVERY_S = 3600.0
 _DELETED_AT_A_TIME = 50
@@ -50,36 +49,6 @@ class Archive:
             writer.store(PendingCall(runs, list(parts)))
             if not writer.is_failing:
                 retain(self._path, self._retention)
-
-    def repair_counts(self, team: str) -> Sequence[CountRow]:
-        """Return how often each kind of repair was tried on this team, and helped; none where the store fails."""
-        path, found = self._path, ()
-        if path is None or writer_for(path).is_failing or not path.exists():
-            return found
-        with guard("read what helped before"):
-            try:
-                return _reader(path).repair_counts(team)
-            except StoreError as error:
-                warn_once(f"counts {path}", "tracer-hooks does not know what helped before: %s", error)
-        return found
-
-
-def repair_counts_part(team: str, rows: Sequence[CountRow]) -> Part:
-    """Return the part that keeps what was learned from the trials of one call."""
-
-    def write(writing: Writing) -> bool:
-        writing.add_repair_counts(team, rows)
-        return True
-
-    return Part("keep what helped", write)
-
-
-@functools.cache
-def _reader(path: Path) -> RunStore:
-    """One open store a file and process, for looking things up while a call waits."""
-    from tracer_hooks.store import RunStore
-
-    return RunStore(path, busy_timeout_s=PATIENCE_S)
 
 
 def _stored(run: TeamRun, attempt: Attempt) -> StoredRun:

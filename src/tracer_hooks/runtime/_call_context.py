@@ -124,7 +124,9 @@ class CallContext:
         self._gate = self._emitter.capture.record_policy
         around = current_run()
         self._budget = RetryBudget(self.options.policy, outer=_BUDGETS.get(around) if around is not None else None)
-        self.recovery = Recovery(self.options, self._budget, self.adapter, self._archive, self._reference)
+        # A function in plain Python runs as a whole each time: it is as new as a team from its factory.
+        is_new = source.has_factory or isinstance(call.team, PlainTeam)
+        self.recovery = Recovery(self.options, self._budget, self.adapter, self._reference, is_built_anew=is_new)
         self._info = self.adapter.describe(call.team)
         self._prompts = self._drawn(host.prompts)
         judge = Judge(self.options.check, self.options.expected)
@@ -359,15 +361,10 @@ class CallContext:
         return {**built, **self.recovery.prompts}
 
     def _parts(self) -> list[Part]:
-        """Collect the parts that are kept beside the runs.
-
-        Which repairs helped, and how the first attempt, in which nothing was repaired, counts for its prompts.
-        """
+        """What is kept beside the runs: how the first attempt, which nothing repaired, counts for its prompts."""
         parts: list[Part] = []
         if not self.run.attempts:
             return parts
-        with guard("keep what helped"):
-            parts += self.recovery.kept_parts()
         first, options = self.run.attempts[0], self.options
         is_judged = first.verdict is not None or (first.error is not None and options.is_judged)
         if is_judged and self._prompts is not None:

@@ -85,21 +85,24 @@ class HookOptions:
     """The expected answer; decides where there is no check, and helps the diagnosis."""
     retries: int | RetryPolicy = field(default=0, metadata=_expect(_is_bound, "a number, 0 or more, or a RetryPolicy"))
     """How often a failed call is tried again."""
-    repair: RepairChoice = "search"
-    """How: ``search`` chooses what to say to whom, and from which step to go on, among what helped before; ``plain``
-    tries again and nothing else; or strategies by name or as objects, one to use it alone, several to search among."""
+    repair: RepairChoice = "auto"
+    """How: ``auto`` tells the agent whom the check's reason names, or resumes at a step that is proved wrong, and else
+    tries again; ``plain`` tries again and nothing else; or strategies by name or as objects, several to be tried in
+    turn."""
     feedback: FeedbackMode = field(
         default="masked", metadata=_expect(_one_of(FeedbackMode), "'masked', 'reason' or 'none'")
     )
-    """What a team may be told of the check's reason: ``masked`` without the expected answer, ``reason`` as the check
-    wrote it, ``none`` nothing."""
+    """What a team may be told of the check's reason: ``masked`` without the expected answer, as far as ``expected=``
+    says what that is; ``reason`` as the check wrote it; ``none`` nothing."""
     tools: ToolRules | str | Mapping[str, str] | None = field(
         default=None,
         metadata=_expect(
             _is(str, Mapping, ToolRules, None), "a word for all tools, a mapping from tool to word, or ToolRules"
         ),
     )
-    """What tools may do in a further attempt; default they run again from the resumed step on."""
+    """What tools may do in a further attempt. By default those of a team that a factory builds are ``rebuilt``; behind
+    a call of any other, which nobody has declared, no attempt resumes. A rule for a tool that the team does not have
+    allows no retry."""
     retry_streams: bool = field(default=False, metadata=_expect(_is(bool), "a bool"))
     """Whether a failed stream goes on with the next attempt, after a :class:`RetryBoundary`."""
     prompts: PromptUse = field(default="own", metadata=_expect(_one_of(PromptUse), "'own' or 'accepted'"))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from tracer_hooks import semconv
@@ -11,33 +10,29 @@ from tracer_hooks._guard import report, warn_once
 from tracer_hooks.diagnosis import blames_environment
 from tracer_hooks.errors import ReplayError
 from tracer_hooks.frameworks import Adapter, Capability, Intervention
+from tracer_hooks.frameworks.plain import TOOL_NAMES
 from tracer_hooks.repair import (
-    EffectCounts,
     Failure,
-    FixedRepair,
+    Ladder,
     PastTrial,
     Repair,
     RepairLog,
-    RepairSearch,
     RepairTarget,
     RetryBudget,
     Secrets,
+    estimated_usage,
     feedback_of,
     leaks,
 )
-from tracer_hooks.replay import Resumption, Tape
-from tracer_hooks.runtime._archive import Archive, repair_counts_part
+from tracer_hooks.replay import Resumption, Tape, ToolRules, ToolUse
 from tracer_hooks.runtime._options import HookOptions
-from tracer_hooks.runtime._store_writer import Part
 from tracer_hooks.runtime._team_run import Attempt, TeamRun
-from tracer_hooks.schema import DecisiveStep, RunOutcome, Trajectory, Usage
-from tracer_hooks.store import fingerprint
-from tracer_hooks.telemetry import suppressed
+from tracer_hooks.schema import RunOutcome, Trajectory, Usage
+from tracer_hooks.telemetry import ContentPolicy, suppressed
 
 PLAIN_RETRY = Repair(strategy="from_scratch", reason="the team tries again")
-_RANDOM = random.SystemRandom()
-"""Not the module's own generator: a user may have seeded that."""
 _LEAK = "its text tells the expected answer, so it was not run"
+_UNMEASURED = "the model reports no usage, and no text was recorded to estimate it by, so the bound cannot be kept"
 
 
 class KeptSteps(NamedTuple):
@@ -55,15 +50,30 @@ class _RetryBase:
 
     attempt: Attempt
     tape: Tape | None
-    chooser: RepairSearch | FixedRepair
+    ladder: Ladder
     secrets: Secrets
 
 
 class Recovery:
-    """Chooses a repair for each further attempt of one call, and learns from what came of it."""
+    """Chooses a repair for each further attempt of one call, and keeps what came of it.
+
+    Args:
+        options: What the user asked for.
+        budget: The rest of the limits.
+        adapter: The framework's adapter.
+        reference: The expected answer, where there is one.
+        is_built_anew: Whether a further attempt has a team, and tools, of its own: then tools before the step that it
+            resumes at may run again, into that team.
+    """
 
     def __init__(
-        self, options: HookOptions, budget: RetryBudget, adapter: Adapter, archive: Archive, reference: str | None
+        self,
+        options: HookOptions,
+        budget: RetryBudget,
+        adapter: Adapter,
+        reference: str | None,
+        *,
+        is_built_anew: bool,
     ) -> None:
         self.repair: Repair | None = None
         """Of the attempt that is about to be made, or goes on."""
@@ -71,8 +81,9 @@ class Recovery:
         """How long to wait before it."""
         self._options = options
         self._budget = budget
-        self._archive = archive
         self._reference = reference
+        rules = options.tool_rules or ToolRules()
+        self._rules = replace(rules, default=rules.default or (ToolUse.REBUILT if is_built_anew else None))
         self._intervenes = Capability.INTERVENE_MODEL in adapter.capabilities
         self._base: _RetryBase | None = None
         self._resumption: Resumption | None = None
@@ -81,8 +92,6 @@ class Recovery:
         """The last trial, until it is known whether it failed on the environment."""
         self._faults = 0
         self._kept = Usage()
-        self._gained = EffectCounts()
-        self._verified: DecisiveStep | None = None
         self._stopped = ""
 
     # --- before an attempt -----------------------------------------------------------------------------------------
@@ -97,6 +106,10 @@ class Recovery:
     def propose(self, attempt: Attempt, run: TeamRun) -> bool:
         """Choose what the next attempt changes; whether there is to be one."""
         self._learn()
+        unknown = self._unknown_rule(attempt)
+        if unknown:
+            self.stop(unknown, run)
+            return False
         self.repair, self.wait_s = PLAIN_RETRY, 0.0
         if blames_environment(attempt.attribution):
             self._faults += 1
@@ -121,7 +134,7 @@ class Recovery:
         if repair is None or base is None or base.tape is None:
             self._resumption = None
             return []
-        rules = self._options.tool_rules
+        rules = self._options.tool_rules if repair.resume_from is None else self._rules
         self._resumption = Resumption(repair, base.tape, task, tools=rules, tells=not self.prompts)
         return self._resumption.interventions
 
@@ -150,22 +163,21 @@ class Recovery:
         resumption = self._resumption
         kept = resumption.kept_usage if resumption is not None else Usage()
         self._kept += kept
+        usage, estimated = attempt.trajectory.usage - kept + repair.usage, self._estimate(attempt)
         trial = PastTrial(
             repair=repair,
             outcome=attempt.outcome,
             score=attempt.verdict.score if attempt.verdict is not None else None,
-            usage=attempt.trajectory.usage - kept + repair.usage,
+            usage=usage + estimated,
             seconds=seconds,
             note=resumption.note if resumption is not None else "",
+            left_record=resumption is not None and not resumption.is_as_planned,
             attempt=attempt.number,
         )
         attempt.repair = repair
-        self._budget.spend(trial.usage)
+        self._budget.spend(trial.usage, is_estimated=bool(estimated.total))
         self._trials.append(trial)
         self._ended = attempt, trial
-        is_as_planned = resumption is not None and resumption.is_as_planned
-        if trial.passed and repair.resume_from is not None and is_as_planned:
-            self._verified = self._verification(repair.resume_from)
         if trial.passed:
             self._stopped = "the run was recovered"
         elif trial.outcome is RunOutcome.UNKNOWN:
@@ -178,15 +190,6 @@ class Recovery:
         self.repair = None
         self._stopped = why
         run.repair = self.log
-
-    def kept_parts(self) -> list[Part]:
-        """Return the part that keeps how often each repair helped, in numbers, for later failures of this team."""
-        self._learn()
-        base = self._base
-        if base is None or not isinstance(base.chooser, RepairSearch):
-            return []
-        rows = self._gained.plus(base.chooser.gained).rows
-        return [repair_counts_part(team_of(base.attempt.trajectory), rows)] if rows else []
 
     def break_off(self, run: TeamRun) -> None:
         """The call was broken off; a repair that was chosen is tried no more."""
@@ -204,15 +207,13 @@ class Recovery:
     @property
     def log(self) -> RepairLog:
         """Return the log of what was tried so far."""
-        return RepairLog(
-            trials=tuple(self._trials), stopped=self._stopped, verified=self._verified, kept_usage=self._kept
-        )
+        return RepairLog(trials=tuple(self._trials), stopped=self._stopped, kept_usage=self._kept)
 
     # --- details ---------------------------------------------------------------------------------------------------
     def _choose(self, attempt: Attempt, run: TeamRun) -> None:
         base = self._base = self._begin_from(attempt)
         while True:
-            repair = self._chosen(base.chooser)
+            repair = base.ladder.choose()
             if not self._tells_answer(repair, base):
                 self.repair = repair
                 return
@@ -222,17 +223,11 @@ class Recovery:
             self._budget.spend(repair.usage)
             leaked = PastTrial(repair=hidden, outcome=RunOutcome.FAILED, usage=repair.usage, note=_LEAK)
             self._trials.append(leaked)
-            base.chooser.learn(leaked)
+            base.ladder.learn(leaked)
             refusal = self._budget.refusal
             if refusal is not None:
                 self.stop(refusal, run)
                 return
-
-    def _chosen(self, chooser: RepairSearch | FixedRepair) -> Repair:
-        """The next repair; what was written for it and not used is a part of its price."""
-        before = chooser.unused
-        repair = chooser.choose(trials_left=self._budget.retries_left, by_cost=self._budget.policy.is_by_cost)
-        return repair.model_copy(update={"usage": repair.usage + (chooser.unused - before)})
 
     @staticmethod
     def _tells_answer(repair: Repair, base: _RetryBase) -> bool:
@@ -247,37 +242,69 @@ class Recovery:
         if base is not None and not (is_same_team and attempt.rank > base.attempt.rank):
             return base
         tape = self._tape_of(attempt) if self._intervenes else None
-        verdict = attempt.verdict
-        feedback = feedback_of(
-            self._options.feedback,
-            verdict.feedback if verdict is not None else None,
-            verdict.reason if verdict is not None else None,
-            self._reference,
-            answer=attempt.trajectory.final_output or "",
-        )
         # What is kept of the expected answer may be blanked; what it must not be told is all of it.
         failed = attempt.trajectory.model_copy(update={"reference": self._reference})
         failure = Failure.of(
             failed,
             attempt.attribution,
-            # That the answer was wrong, or which one it was, has not been shown to help; who asks for it gets it told.
-            feedback=feedback.text if feedback.is_specific or self._options.strategies.is_fixed else None,
-            steps={call.step for call in tape.model_calls} if tape is not None else (),
-            # Trials of another attempt's steps say nothing about this one's.
-            tried=() if base is not None else self._trials,
+            feedback=self._feedback(attempt),
+            steps=self._resumable(tape) if tape is not None else (),
+            tried=self._trials,
         )
-        secrets = Secrets.of(failed)
-        return _RetryBase(attempt, tape, self._chooser(failure, base), secrets)
+        return _RetryBase(attempt, tape, Ladder(failure, self._options.strategies), Secrets.of(failed))
 
-    def _chooser(self, failure: Failure, before: _RetryBase | None) -> RepairSearch | FixedRepair:
-        strategies = self._options.strategies
-        if strategies.is_fixed:
-            return FixedRepair(failure, strategies.all[0])
-        if before is not None and isinstance(before.chooser, RepairSearch):
-            self._gained = self._gained.plus(before.chooser.gained)
-        counts = EffectCounts(self._archive.repair_counts(team_of(failure.trajectory))).plus(self._gained)
-        seed = self._options.policy.seed
-        return RepairSearch(failure, strategies.all, counts, seed=_RANDOM.getrandbits(32) if seed is None else seed)
+    def _feedback(self, attempt: Attempt) -> str | None:
+        """What the team may be told of the check's reason, without secrets; of an exception of the team's, nothing."""
+        verdict, options = attempt.verdict, self._options
+        told = verdict.feedback if verdict is not None else None
+        feedback = feedback_of(
+            options.feedback,
+            told,
+            verdict.reason if verdict is not None else None,
+            self._reference,
+            answer=attempt.trajectory.final_output or "",
+        )
+        # That the answer was wrong, or which one it was, has not been shown to help; who asks for it gets it told.
+        if feedback.text is None or not (feedback.is_specific or not options.strategies.is_auto):
+            return None
+        if told is not None and told.strip():
+            return feedback.text
+        if options.feedback == "masked" and feedback.is_specific and not feedback.is_checked:
+            warn_once(
+                "nothing to mask",
+                "tracer-hooks: a retry is told the check's reason as it is. feedback='masked' can hide the expected "
+                "answer only where it is known: pass expected=, or feedback='none'",
+            )
+        return ContentPolicy.of_record(options.config.capture).blanked(feedback.text)
+
+    def _resumable(self, tape: Tape) -> set[int]:
+        """The steps that a trial can resume at: what every tool that was called before did is known, or done again."""
+        steps = {call.step for call in tape.model_calls}
+        return {step for step in steps if self._rules.undeclared(tape, step) is None}
+
+    def _unknown_rule(self, attempt: Attempt) -> str:
+        """What is wrong with a rule for a tool that the team does not have; retries would ignore it."""
+        if not self._rules.named:
+            return ""
+        run = attempt.trajectory
+        known = TOOL_NAMES | {tool for spec in run.agents for tool in spec.tools}
+        known |= {call.name for step in run.steps for call in step.tool_calls}
+        unknown = sorted(set(self._rules.named) - known)
+        if not unknown or not known:
+            return ""
+        why = f"tools= has a rule for {unknown[0]!r}, and the team has no such tool; it has {', '.join(sorted(known))}"
+        warn_once(f"rule {unknown[0]} {run.team}", "tracer-hooks does not retry: %s", why)
+        return why
+
+    def _estimate(self, attempt: Attempt) -> Usage:
+        """Tokens of the live steps that report none, where a bound counts them; nothing elsewhere."""
+        if not self._budget.policy.counts_tokens:
+            return Usage()
+        kept = self.kept
+        estimated = estimated_usage(attempt.trajectory, since=kept.until if kept is not None else 0)
+        if estimated is not None and not estimated.total:
+            self._budget.cannot_count = _UNMEASURED
+        return estimated or Usage()
 
     @staticmethod
     def _tape_of(attempt: Attempt) -> Tape | None:
@@ -290,18 +317,4 @@ class Recovery:
         """Learn from the last trial, now that it is diagnosed; what failed on the environment teaches nothing."""
         ended, self._ended = self._ended, None
         if ended is not None and self._base is not None and not blames_environment(ended[0].attribution):
-            self._base.chooser.learn(ended[1])
-
-    def _verification(self, step: int) -> DecisiveStep:
-        assert self._base is not None
-        agent = self._base.attempt.trajectory.steps[step].agent
-        later = sum(1 for trial in self._trials if not trial.passed and (trial.repair.resume_from or 0) > step)
-        reason = f"the run passed when it was resumed at step {step}, with the steps before it as they were"
-        if later:
-            reason += f"; resumed later it failed {later} time{'s' if later > 1 else ''}"
-        return DecisiveStep(agent=agent, step=step, reason=reason)
-
-
-def team_of(trajectory: Trajectory) -> str:
-    """Return the name that the team's counts are kept under."""
-    return fingerprint(trajectory.framework, trajectory.team)
+            self._base.ladder.learn(ended[1])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -33,13 +33,10 @@ from tracer_hooks.store._records import (
     summary_of,
     tape_columns,
 )
-from tracer_hooks.store._tables import ADDED_IN, prompt_outcomes, repair_counts, runs, version_of_file
+from tracer_hooks.store._tables import ADDED_IN, prompt_outcomes, runs, version_of_file
 
 if TYPE_CHECKING:
     from tracer_hooks.store._prompt_records import PromptOutcome
-
-RepairCountRow = tuple[str, int, int, str, int, int]
-"""Strategy, part of the run that was kept, part of the belief, error mode, trials, passes."""
 
 _MATCHES_SHOWN = 5
 _OPTIONAL = {"attribution": attribution_columns(None), "rewrite": repair_columns(None), "tape": tape_columns(None)}
@@ -47,7 +44,6 @@ _OPTIONAL = {"attribution": attribution_columns(None), "rewrite": repair_columns
 _IN_ORDER = (runs.c.attempt, runs.c.started_us, runs.c.run_id)
 """The order of the attempts of a call."""
 _REMOVE = runs.delete().where(runs.c.run_id == sa.bindparam("id"))
-_REPAIR_KIND = (repair_counts.c.strategy, repair_counts.c.kept, repair_counts.c.holds, repair_counts.c.error_mode)
 
 
 class Writing:
@@ -86,13 +82,6 @@ class Writing:
         statement, names = _save_statement(tuple(name for name in _OPTIONAL if run.values[name] is None))
         driver_of(self._connection).execute(statement, [run.values[name] for name in names]).close()
 
-    def add_repair_counts(self, team: str, rows: Iterable[RepairCountRow]) -> None:
-        """As :meth:`RunStore.add_repair_counts`."""
-        names = [*(column.name for column in _REPAIR_KIND), "trials", "passes"]
-        values = [{"team": team, **dict(zip(names, row, strict=True))} for row in rows]
-        if values:
-            self._connection.execute(_add_counts_statement(), values)
-
     def count_for_prompts(self, team: str, number: int, outcome: PromptOutcome) -> bool:
         """As :meth:`PromptStore.count`."""
         return count_run(self._connection, team, number, outcome)
@@ -111,14 +100,6 @@ def _save_statement(empty: tuple[str, ...]) -> tuple[str, Sequence[str]]:
     whole = statement.on_conflict_do_update(index_elements=[runs.c.run_id], set_=changed)
     compiled = whole.compile(dialect=sqlite.dialect(paramstyle="qmark"))
     return str(compiled), tuple(compiled.positiontup or ())
-
-
-@functools.cache
-def _add_counts_statement() -> sa.Insert:
-    """Adding to the counts of repairs. The database adds, so that of two writers neither is lost."""
-    statement = insert(repair_counts)
-    sums = {name: repair_counts.c[name] + statement.excluded[name] for name in ("trials", "passes")}
-    return statement.on_conflict_do_update(index_elements=[repair_counts.c.team, *_REPAIR_KIND], set_=sums)
 
 
 class RunStore(StoreFile):
@@ -253,32 +234,6 @@ class RunStore(StoreFile):
         """Put what was tried to recover the call in place of what is kept with the run; None removes it."""
         with self._database.write("save what was tried") as connection:
             _update(connection, run_id, repair_columns(repair))
-
-    def repair_counts(self, team: str) -> tuple[RepairCountRow, ...]:
-        """Return how often each kind of repair was tried for a team, and passed; empty for a team that is not known.
-
-        Each row is the strategy's name, the part of the run that was kept, the part of the belief in it, the error
-        mode (empty without one), trials and passes.
-
-        Args:
-            team: The team's fingerprint.
-        """
-        with self._database.read("read which repairs helped") as connection:
-            if not sa.inspect(connection).has_table(repair_counts.name):  # the file is of a version that had none
-                return ()
-            statement = sa.select(*_REPAIR_KIND, repair_counts.c.trials, repair_counts.c.passes)
-            found = connection.execute(statement.where(repair_counts.c.team == team).order_by(*_REPAIR_KIND))
-            return tuple((row[0], row[1], row[2], row[3], row[4], row[5]) for row in found)
-
-    def add_repair_counts(self, team: str, rows: Iterable[RepairCountRow]) -> None:
-        """Add trials and passes to a team's counts, all rows or none; other processes may do the same at once.
-
-        Args:
-            team: The team's fingerprint.
-            rows: As :meth:`repair_counts` gives them; those of one kind are added up.
-        """
-        with self.writing("save which repairs helped") as writing:
-            writing.add_repair_counts(team, rows)
 
     def find_id(self, run_id: str) -> str:
         """The id of the run that ``run_id`` names or begins, which is not read: it may be damaged.

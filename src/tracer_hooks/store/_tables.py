@@ -83,19 +83,6 @@ runs = sa.Table(
     sa.Column("prompts", sa.Text),  # which accepted prompts the run was made on: short JSON
 )
 
-# Which repairs helped which team: numbers alone, added up over all runs.
-repair_counts = sa.Table(
-    "repair_counts",
-    metadata,
-    sa.Column("team", sa.Text, primary_key=True),  # the team's fingerprint
-    sa.Column("strategy", sa.Text, primary_key=True),
-    sa.Column("kept", sa.Integer, primary_key=True),
-    sa.Column("holds", sa.Integer, primary_key=True),
-    sa.Column("error_mode", sa.Text, primary_key=True),
-    sa.Column("trials", sa.BigInteger, nullable=False),
-    sa.Column("passes", sa.BigInteger, nullable=False),
-)
-
 # Prompts of a team: versions that are never deleted, which of them is used, and what was counted and done.
 prompt_versions = sa.Table(
     "prompt_versions",

@@ -2,9 +2,18 @@
 
 from tracer_hooks.frameworks.plain._adapter import PlainAdapter, PlainTeam
 from tracer_hooks.frameworks.plain._calls import answer_text
-from tracer_hooks.frameworks.plain._decorators import agent, declared_agents, hand_off, instructions, model, tool
+from tracer_hooks.frameworks.plain._decorators import (
+    TOOL_NAMES,
+    agent,
+    declared_agents,
+    hand_off,
+    instructions,
+    model,
+    tool,
+)
 
 __all__ = [
+    "TOOL_NAMES",
     "PlainAdapter",
     "PlainTeam",
     "agent",

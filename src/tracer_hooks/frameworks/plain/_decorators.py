@@ -90,6 +90,10 @@ def agent(
     return decorate if function is None else decorate(cast(Any, function))
 
 
+TOOL_NAMES: set[str] = set()
+"""Names of all functions that were marked as tools in this process."""
+
+
 @overload
 def tool(function: F, /) -> F: ...
 
@@ -106,8 +110,9 @@ def tool(function: Callable[..., Any] | None = None, /, *, name: str | None = No
     """
 
     def decorate(target: F) -> F:
-        seam = ToolSeam(target, name or target.__name__)
-        return cast(F, wrap(with_seam(target, seam), _ToolCall(target, name or target.__name__)))
+        called = name or target.__name__
+        TOOL_NAMES.add(called)
+        return cast(F, wrap(with_seam(target, ToolSeam(target, called)), _ToolCall(target, called)))
 
     return decorate if function is None else decorate(cast(Any, function))
 
