@@ -12,6 +12,7 @@ import random
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 from tracer_hooks.endpoint import Endpoint
@@ -47,17 +48,14 @@ _SIGNS: Final[Mapping[str, tuple[str, Callable[[int, int], int]]]] = {
 _EXAMPLE: Final = 120
 _ONE_LINE: Final = "Write one line and nothing else."
 _FORMS: Final = {
-    "sentence": 'Put the record into a sentence. Example: {"name": "Ada Lowe", "item": "oak table", "parcel": "31-74025"} '
-    "becomes: Ada Lowe bought an oak table, parcel 31-74025.",
-    "row": "Turn the sentence into a table row. Example: Ada Lowe bought an oak table, parcel 31-74025. becomes: "
-    "| Ada Lowe | oak table | 31-74025 |",
-    "listing": "Turn the row into a list. Example: | Ada Lowe | oak table | 31-74025 | becomes: "
-    "customer: Ada Lowe; goods: oak table; number: 31-74025",
-    "letter": "Turn the list into a line to the customer. Example: customer: Ada Lowe; goods: oak table; number: 31-74025 "
-    "becomes: Dear Ada Lowe, your oak table is on its way as 31-74025.",
-    "label": "Turn the letter into a label. Example: Dear Ada Lowe, your oak table is on its way as 31-74025. becomes: "
-    "31-74025 / oak table / Ada Lowe",
+    "record": '{"name": "Ada Lowe", "item": "oak table", "parcel": "31-74025"}',
+    "sentence": "Ada Lowe bought an oak table, parcel 31-74025.",
+    "row": "| Ada Lowe | oak table | 31-74025 |",
+    "listing": "customer: Ada Lowe; goods: oak table; number: 31-74025",
+    "letter": "Dear Ada Lowe, your oak table is on its way as 31-74025.",
+    "label": "31-74025 / oak table / Ada Lowe",
 }
+"""One record in the form that each agent writes; what the first one is shown is the tool's."""
 _CUSTOMERS: Final = ("Orla Venn", "Tomas Reed", "Ines Kadar", "Bo Lindqvist", "Priya Nair", "Juno Abel")
 _ITEMS: Final = ("desk lamp", "rain coat", "tea kettle", "bread knife", "wool scarf", "door bell")
 
@@ -65,6 +63,14 @@ _ITEMS: Final = ("desk lamp", "rain coat", "tea kettle", "bread knife", "wool sc
 def _sum_instruction(sign: str, by: int) -> str:
     told, result = _SIGNS[sign]
     return f"{told.format(by)} {_ONE_LINE} Example: {_EXAMPLE} {sign} {by} = {result(_EXAMPLE, by)}"
+
+
+def form_instructions() -> dict[str, str]:
+    """What each agent of the look-ups is told, with the same record as an example."""
+    return {
+        after: f"Turn the {before} into a {after}. Example: {_FORMS[before]} becomes: {_FORMS[after]}"
+        for before, after in pairwise(_FORMS)
+    }
 
 
 def number_of(text: str) -> int | None:
@@ -95,7 +101,7 @@ class Chain(Blueprint):
 
 def chain(suite: str, endpoint: Endpoint) -> Chain:
     """The team that works on one of :data:`CHAINS`."""
-    roles = _FORMS if suite == LOOK_UPS else {name: _sum_instruction(*one) for name, one in _SUMS.items()}
+    roles = form_instructions() if suite == LOOK_UPS else {name: _sum_instruction(*one) for name, one in _SUMS.items()}
     order = (*roles, None)
     architecture = TeamArchitecture(
         name=suite, roles=roles, cues={}, tool_users=frozenset(), next_agent=lambda said, rounds: order[len(said)]

@@ -18,7 +18,7 @@ from tracer_hooks_lab.teams._architectures import TeamUtterance
 
 Row = dict[str, Any]
 
-_TEXTS: Final = ("trajectory", "attribution", "rewrite", "said", "turns", "feedback")
+_TEXTS: Final = ("trajectory", "attribution", "rewrite", "said", "turns", "feedback", "told")
 
 
 def _text_of(path: Path) -> str:
@@ -82,7 +82,7 @@ class Journal:
         done = [
             {"kind": "finished", "failure": one, "arms": [arm], "rounds": rounds} for one, arm, rounds in self._done()
         ]
-        rows = [*map(_bare, [*self.firsts.values(), *self.trials.values()]), *done, *chosen]
+        rows = [*map(_bare, [*self.firsts.values(), *self.trials.values()]), *done, *map(_bare, chosen)]
         path.parent.mkdir(parents=True, exist_ok=True)
         with lzma.open(path, "wt", encoding="utf-8") as file:
             file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
@@ -122,8 +122,13 @@ PLAIN: Final = "plain"
 TASK: Final = "task"
 
 
-def changes_of(action: str, failure: Row) -> Changes:
-    """What an action changes in a retry of this failure."""
+LADDERS: Final = ("ladder", "ladder_named", "finding", "first_finding")
+"""Arms that the library's ladder chooses: with a reason that tells nothing, and one that names the true step's agent;
+with the former, taking a finding at the blamed step, or the first one of the run, for proof of the step."""
+
+
+def changes_of(action: str, failure: Row, told: str = "") -> Changes:
+    """What an action changes in a retry of this failure; ``told`` is said to an agent instead of the feedback."""
     kept: Sequence[TeamUtterance] = ()
     task_note, notes = "", {}
     for part in action.split("+"):
@@ -131,10 +136,10 @@ def changes_of(action: str, failure: Row) -> Changes:
         if what == "resume":
             kept = [TeamUtterance(turn["agent"], turn["text"]) for turn in failure["turns"][: int(where)]]
         elif what == "message":
-            notes[where] = failure["feedback"]
+            notes[where] = told or failure["feedback"]
         elif what == TASK:
             task_note = failure["feedback"]
-        elif what != PLAIN:
+        elif what not in (PLAIN, *LADDERS):
             raise ValueError(f"unknown action {action!r}")
     return Changes(kept=kept, task_note=task_note, notes=notes)
 

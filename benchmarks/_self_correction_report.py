@@ -150,6 +150,8 @@ def suite_report(journal: Journal, suite: str, failures: Sequence[Row]) -> dict[
                 if name != PLAIN_ARM
             }
     return {
+        "steps": steps_of(firsts, failures),
+        "rungs": {arm: dict(Counter(row["rung"] for row in of.values())) for arm, of in rungs(journal, failures)},
         "first_attempts": len(firsts),
         "failures": len(failures),
         "tasks": len({row["task"] for row in failures}),
@@ -163,6 +165,26 @@ def suite_report(journal: Journal, suite: str, failures: Sequence[Row]) -> dict[
         "equal_tokens": equal,
         "power": power(by_round["1"]),
     }
+
+
+def steps_of(firsts: Sequence[Row], failures: Sequence[Row]) -> dict[str, Any]:
+    """Of a chain: the share of first attempts that were right in each step, and of failures with a single error."""
+    wrong = [row["wrong_steps"] for row in failures if row.get("wrong_steps")]
+    if not wrong:
+        return {}
+    missed = Counter(step for steps in wrong for step in steps)
+    right = [1 - missed[step] / len(firsts) for step in range(len(failures[0]["turns"]))]
+    return {
+        "right": right,
+        "single_errors": interval([len(steps) == 1 for steps in wrong], [r["task"] for r in failures]),
+    }
+
+
+def rungs(journal: Journal, failures: Sequence[Row]) -> list[tuple[str, dict[str, Row]]]:
+    """The rows of each arm that the ladder chose, of these failures."""
+    ours = {row["id"] for row in failures}
+    found = [(arm, {one: row for one, row in of.items() if one in ours}) for arm, of in journal.chosen.items()]
+    return [(arm, of) for arm, of in found if any("rung" in row for row in of.values())]
 
 
 def all_courses(
@@ -252,6 +274,12 @@ def markdown(suite: str, found: Mapping[str, Any]) -> str:
         f"surer than a wrong one: {told['confidence_tells']}. First wrong step: {told['true_steps']}; true and blamed: "
         f"{told['true_and_blamed']}. Cuts: {found['cuts']}",
     ]
+    if found["steps"]:
+        right = ", ".join(f"{100 * share:.0f}" for share in found["steps"]["right"])
+        single = _percent(found["steps"]["single_errors"])
+        lines.append(
+            f"\nRight in each step: {right} %; failures with a single error: {single}; rungs: {found['rungs']}"
+        )
     lines.append(f"\nPasses and trials by resumed and true step: {found['resumed']}")
     for rounds, rows in found["rounds"].items():
         lines += _table(rounds, rows)

@@ -12,14 +12,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
-from _self_correction_chains import CHAINS, wrong_steps
-from _self_correction_journal import ARMS, Journal, Row, changes_of
+from _self_correction_chains import CHAINS, REASONS, wrong_steps
+from _self_correction_journal import ARMS, LADDERS, Journal, Row, changes_of, resume
 from _self_correction_tasks import Ask, Known, Turn, decisive_step, judge, play, recorded_team
 
 from tracer_hooks import Verdict, rerunner
 from tracer_hooks.diagnosis import get_attributor
 from tracer_hooks.frameworks import RunResult
-from tracer_hooks.schema import RunKind, Step, Trajectory, Usage
+from tracer_hooks.repair import Failure, Ladder, Repair, strategies_of
+from tracer_hooks.schema import Attribution, Evidence, FindingKind, RunKind, Step, Trajectory, Usage
 from tracer_hooks.tasks import SuiteTask
 from tracer_hooks_lab.teams._architectures import Blueprint
 
@@ -96,10 +97,12 @@ def _diagnosed(
     }
 
 
-def trial(experiment: Experiment, failure: Row, action: str, draw: int, known: Known | None = None) -> Row:
+def trial(
+    experiment: Experiment, failure: Row, action: str, draw: int, known: Known | None = None, told: str = ""
+) -> Row:
     """One retry, of which the live turns are paid for."""
     task = experiment.task(failure["task"])
-    changes = changes_of(action, failure)
+    changes = changes_of(action, failure, told)
     turns = play(experiment.plan, experiment.ask, task.text, changes, known)
     judged = judge(experiment.suite, task, turns[-1].text)
     live = turns[len(changes.kept) :]
@@ -115,6 +118,39 @@ def trial(experiment: Experiment, failure: Row, action: str, draw: int, known: K
         "tokens_out": sum(turn.tokens_out for turn in live),
         "said": [asdict(turn) for turn in live],
     }
+
+
+def climbed(failure: Row, arm: str) -> tuple[Repair, str]:
+    """The ladder's first repair of a failure, and the name of what it does."""
+    general, named = REASONS[failure["suite"]]
+    reason = named.format(agent=failure["turns"][failure["truth"]]["agent"]) if arm == "ladder_named" else general
+    run = Trajectory.model_validate(failure["trajectory"]).model_copy(update={"outcome_reason": reason})
+    found = get_attributor("structural").attribute(run)
+    if arm.endswith("finding"):
+        found = _sure(found, is_first=arm == "first_finding")
+    reopened = Failure.of(run, found, feedback=reason, steps=range(len(run.steps)))
+    repair = Ladder(reopened, strategies_of("auto")).choose()
+    if repair.is_plain:
+        return repair, resume(None)
+    agents = {turn["agent"] for turn in failure["turns"]}
+    kept = sum(step.agent in agents for step in run.steps[: repair.resume_from or 0])
+    return repair, f"{resume(kept, repair.agent)}+{arm}"
+
+
+_NO_PROOF: Final = (FindingKind.ANSWER_ORIGIN, FindingKind.ENDING, FindingKind.LOOP, FindingKind.REASON_MATCHED)
+
+
+def _sure(found: Attribution, *, is_first: bool) -> Attribution:
+    """The diagnosis as if a finding at the blamed step, or the first finding of the run, were proof of the step."""
+    proving = [each for each in found.findings if each.step is not None and each.kind not in _NO_PROOF]
+    proving = [each for each in proving if is_first or (each.step == found.step and each.leads_to_answer)]
+    if not proving:
+        return found
+    first = min(proving, key=lambda each: each.step)
+    why = Evidence(step=first.step, quote=first.quote, why=first.text, kind="value")
+    sure = {"agent": first.agent, "step": first.step, "confidence": 1.0, "abstained": False, "evidence": (why,)}
+    shown = [first.model_copy(update={"leads_to_answer": True})]
+    return found.model_copy(update=sure | {"findings": (*shown, *found.findings)})
 
 
 class Queue:
@@ -263,7 +299,13 @@ class Schedule:
 
     def _one_each(self, experiment: Experiment, failure: Row, arms: Sequence[str]) -> None:
         for arm in arms:
-            self.once(experiment, failure, ARMS[arm](failure, 0), 0)
+            if arm not in LADDERS:
+                self.once(experiment, failure, ARMS[arm](failure, 0), 0)
+            elif failure["id"] not in self._journal.chosen.get(arm, {}):
+                repair, action = climbed(failure, arm)
+                self.once(experiment, failure, action, 0, repair.text)
+                row = {"kind": "chosen", "arm": arm, "failure": failure["id"], "actions": [action]}
+                self._journal.add(row | {"rung": repair.strategy, "told": repair.text})
 
     def _in_turn(self, experiment: Experiment, failure: Row, phase: Phase) -> None:
         """Each arm's retries one after the other, until one passes."""
@@ -280,7 +322,7 @@ class Schedule:
         if arms:
             self._journal.add({"kind": "finished", "failure": failure["id"], "arms": arms, "rounds": phase.rounds})
 
-    def once(self, experiment: Experiment, failure: Row, action: str, draw: int) -> Row:
+    def once(self, experiment: Experiment, failure: Row, action: str, draw: int, told: str = "") -> Row:
         """The trial, from the journal if it was run; arms that want the same one at once wait for each other.
 
         What an agent answers to the same words is drawn once for all arms: they differ only from where they say or keep
@@ -291,7 +333,8 @@ class Schedule:
             running = self._running[key]
         with running:
             if key not in self._journal.trials:
-                self._journal.add(trial(experiment, failure, action, draw, self._known(failure["id"], draw)))
+                known = self._known(failure["id"], draw)
+                self._journal.add(trial(experiment, failure, action, draw, known, told))
         return self._journal.trials[key]
 
     def _known(self, failure: str, draw: int) -> Known:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from _self_correction_chains import LOOK_UPS, SUM_CHAIN, chain_tasks
-from _self_correction_journal import Journal
+from _self_correction_journal import LADDERS, Journal
 from _self_correction_report import report
 from _self_correction_run import Experiment, Phase, Queue, Schedule, work_off
 from _self_correction_tasks import CODE, WORD_SUMS, asker, code_tasks, plan_for, word_sums
@@ -33,7 +33,7 @@ _MOST_TASKS: Final = 1_600
 FIRST: Final = ("plain", "resume", "feedback_in_task", "feedback_in_message", "resume_oracle")
 SECOND: Final = ("resume+feedback_in_message", "oracle_resume+feedback")
 LATER: Final = ("plain", "resume", "feedback_in_task", "resume_oracle")
-CHAIN_ARMS: Final = ("plain", "resume_oracle", "resume_random")
+CHAIN_ARMS: Final = ("plain", "resume_oracle", "resume_random", *LADDERS)
 CODE_FIRST: Final = ("plain", "feedback_in_task", "feedback_in_message", "resume", "resume_oracle")
 PHASES: Final = {
     WORD_SUMS: (
