@@ -215,8 +215,8 @@ def test_later_rounds_count_only_where_all_of_them_were_run(load: Any, tmp_path:
 def adds(client: Any, messages: Any, tools: Any = ()) -> dict[str, Any]:
     """Do each sum of the chain rightly, but for one agent's until it is told that it was wrong."""
     told, shown = messages[0]["content"], messages[1]["content"]
-    sign, by = re.search(r"Example: 120 (.) (\d+)", told).groups()  # type: ignore[union-attr]
-    number = int(re.search(r"\d+", shown)[0])  # type: ignore[index]
+    sign, by = re.search(r"Example: 120 (.) (\d+)", told).groups()
+    number = int(re.search(r"\d+", shown)[0])
     result = {"+": number + int(by), "-": number - int(by), "*": number * int(by)}[sign]
     errs = by == "286" and "earlier attempt" not in shown
     return {"role": "assistant", "content": f"{number} {sign} {by} = {result + 10 * errs}", "usage": USAGE}
