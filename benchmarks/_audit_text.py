@@ -9,20 +9,17 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from tracer_hooks.schema import Attribution, Step, StepKind, Trajectory
+from tracer_hooks.schema import Attribution, Step, Trajectory
 
 ERROR = re.compile(
     r"exit ?code:?\s*-?[1-9]|traceback|execution failed|\b\w*(?:error|exception)\b|\bfail(?:ed|ure)\b", re.IGNORECASE
 )
 _FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _NUMBER = re.compile(r"(?<![\w.,])-?\d+(?:,\d{3})*(?:\.\d+)?(?!\w|[.,]\d)|(?<![\w.,])-?\d+(?:\.\d+)?(?!\w|[.,]\d)")
-_SIGN_OFF = re.compile(
-    r"\W*(?:terminate|done|stop|end|finish(?:ed)?|approved?|ok(?:ay)?|thank(?:s| you))\W*", re.IGNORECASE
-)
 _PEOPLE = ("user", "human", "userproxy", "userproxyagent", "customer", "client")
 _PEOPLE += ("system", "systemprompt", "systemmessage")
 _MACHINE = re.compile(r"terminal|executor|environment|interpreter|sandbox|\btools?\b", re.IGNORECASE)
@@ -123,20 +120,11 @@ class Run:
         self.steps = trajectory.steps
         self.task = trajectory.task
 
-    def is_person(self, index: int) -> bool:
-        """Whether a user or a system prompt speaks."""
-        return "".join(char for char in self.steps[index].agent.casefold() if char.isalnum()) in _PEOPLE
-
     def is_machine(self, index: int) -> bool:
         """Whether the step is what a terminal or an environment gave back."""
         step = self.steps[index]
         printed = re.match(r"\s*(?:exit ?code|traceback|code output|execution)", step.content, re.IGNORECASE)
         return _MACHINE.search(step.agent.replace("_", " ")) is not None or printed is not None
-
-    def hands_task_on(self, index: int) -> bool:
-        """Whether a step has the task in it word for word."""
-        begins = flat(self.task)[:200]
-        return len(begins) >= 40 and begins in flat(self.steps[index].content)
 
     def earlier(self, index: int) -> Iterator[str]:
         """The task, and the texts of all steps before one."""
@@ -147,43 +135,6 @@ class Run:
     def said_before(self, value: str, index: int) -> bool:
         """Whether a value stands in the task or in an earlier step."""
         return any(same_value(value, text) for text in self.earlier(index))
-
-    def first_speaker(self) -> int:
-        """The first step that says something."""
-        return next((step.index for step in self.steps if step.content.strip()), 0)
-
-    def nth_act(self, place: int) -> int | None:
-        """The first, second or third step of the team that does more than hand the task on; none before it is given."""
-        found = [
-            step.index
-            for step in self.steps
-            if not (self.is_person(step.index) or self.is_machine(step.index) or self.hands_task_on(step.index))
-        ]
-        people = [step.index for step in self.steps if self.is_person(step.index)]
-        if len(found) < place or (people and people[0] > found[place - 1]):
-            return None
-        return found[place - 1]
-
-    def final_text(self) -> str:
-        """The recorded answer, else the last words that are more than a sign-off."""
-        if self.trajectory.final_output and self.trajectory.final_output.strip():
-            return self.trajectory.final_output
-        return self.steps[self.last_speaker()].content
-
-    def last_speaker(self) -> int:
-        """The last step of a member of the team that says more than that it is done, or calls a tool."""
-        for step in reversed(self.steps):
-            if self.is_person(step.index) or self.is_machine(step.index):
-                continue
-            if (step.kind is StepKind.HANDOFF and not step.content.strip()) or _SIGN_OFF.fullmatch(step.content):
-                continue
-            if step.content.strip() or step.tool_calls or step.error:
-                return step.index
-        return len(self.steps) - 1
-
-    def reads_error(self, index: int) -> bool:
-        """Whether a step has the words of an error in what it says or was given back."""
-        return 0 <= index < len(self.steps) and ERROR.search(whole(self.steps[index])) is not None
 
 
 _TOKEN = re.compile(
@@ -363,21 +314,7 @@ def unless(holds: bool, fault: str) -> str:
     return "" if holds else fault
 
 
-def all_of(checks: Iterable[Check]) -> Check:
-    """A check that needs all of several."""
-    held = tuple(checks)
-    return lambda claim: first_fault(*(check(claim) for check in held))
-
-
 FENCE = "```"
-
-
-LEADS = re.compile(
-    r"orchestrat|manag|supervis|coordinat|router|selector|plan|triage|dispatch|moderator|lead", re.IGNORECASE
-)
-
-
-CHECKS = re.compile(r"verif|review|valid|critic|check|test|qa|judge|audit|evaluat|proof|inspect", re.IGNORECASE)
 
 
 def speaker(claim: Claim) -> str:
@@ -411,22 +348,3 @@ def bare(claim: Claim) -> str:
         unless(not claim.step.tool_calls, "it calls a tool"),
         unless(before < 0 or not claim.run.is_machine(before), f"step {before} is a report"),
     )
-
-
-def has_code(claim: Claim) -> str:
-    return unless(FENCE in own(claim.step), "no code in it")
-
-
-def says_again(claim: Claim) -> str:
-    other = claim.other()
-    return unless(other is not None and folded(other.content) == folded(claim.step.content), "the texts differ")
-
-
-def last_speaks(claim: Claim) -> str:
-    return first_fault(
-        speaker(claim), unless(claim.run.last_speaker() == claim.index, f"step {claim.run.last_speaker()} is the last")
-    )
-
-
-def hand_off(claim: Claim) -> str:
-    return unless(claim.step.recipient == claim.text("who"), f"it goes to {claim.step.recipient!r}")

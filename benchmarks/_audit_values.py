@@ -27,11 +27,6 @@ from _audit_text import (
     within,
 )
 
-_WORKS = re.compile(
-    r"\b(?:sum|total|add|subtract|minus|plus|times|multipl|divid|calculat|comput|count|average|differ|so there|thus|"
-    r"therefore|hence|comes to|remain|left)",
-    re.IGNORECASE,
-)
 _MARKUP = re.compile(r"og:|(?:width|height|viewport|scale)\W|https?://\S*$|\bFile \"|\.py[:\"]")
 _MONTHS = {
     name[:3]: place

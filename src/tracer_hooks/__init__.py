@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from tracer_hooks.runtime import hook as hook
     from tracer_hooks.runtime import last_run as last_run
     from tracer_hooks.runtime import run as run
+    from tracer_hooks.runtime import tags as tags
     from tracer_hooks.runtime import unhook as unhook
     from tracer_hooks.schema import Attribution as Attribution
     from tracer_hooks.schema import ErrorMode as ErrorMode

@@ -13,6 +13,8 @@ variable                         meaning
 ``TRACER_HOOKS_RETENTION``       how long runs stay in the store: an age such as ``30d``, or ``1000 runs`` (default all)
 ``TRACER_HOOKS_EXIT_SECONDS``    how long the end of the process waits for work in the background (default 30)
 ``TRACER_HOOKS_MAX_FILE_MB``     most megabytes of a file of traces that is read (default 128; see the guide)
+``TRACER_HOOKS_DISABLED``        ``1``: ``hook`` gives back what it was given, and nothing is observed
+``TRACER_HOOKS_RETRIES``         most retries of any call, whatever ``retries=`` says; ``0`` stops them
 ``TRACER_HOOKS_STRICT``          ``1``: raise our own bugs instead of logging them
 ``TRACER_HOOKS_PREFILL_MODEL``   folder or GGUF file of the language model that the attributor ``prefill`` reads with
 ``TRACER_HOOKS_JUDGE_*``         options of the attributor ``judge``, such as ``TRACER_HOOKS_JUDGE_MODEL``
@@ -30,7 +32,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
-from typing import Literal, cast, get_args
+from typing import Literal, TypeVar, cast, get_args
 
 from tracer_hooks.errors import ConfigError
 
@@ -39,6 +41,8 @@ BubblewrapUse = Literal["auto", "required", "off"]
 
 DEFAULT_EXIT_SECONDS = 30.0
 _LONGEST_S = 86_400
+_ON, _OFF = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
+_Whole = TypeVar("_Whole", int, None)
 DEFAULT_STORE = Path(".tracer_hooks") / "runs.sqlite"
 
 
@@ -80,7 +84,7 @@ class CaptureConfig:
         return cls(
             export=_capture("TRACER_HOOKS_CAPTURE", capture, _genai_capture()),
             record=_capture("TRACER_HOOKS_RECORD", None, ContentCapture.FULL),
-            max_attribute_bytes=_positive("TRACER_HOOKS_MAX_BYTES", cls.max_attribute_bytes),
+            max_attribute_bytes=_whole("TRACER_HOOKS_MAX_BYTES", cls.max_attribute_bytes, least=256, unit="bytes"),
             openinference=_flag("TRACER_HOOKS_OPENINFERENCE"),
             suppress_others=_flag("TRACER_HOOKS_SUPPRESS"),
         )
@@ -138,6 +142,8 @@ class HookConfig:
     """The run store's file; None keeps runs in memory only."""
     retention: Retention | None = None
     """Which runs stay in the store; None keeps all."""
+    most_retries: int | None = None
+    """How often any call is tried again at most; None where the environment does not say."""
 
     @classmethod
     def from_env(
@@ -160,13 +166,47 @@ class HookConfig:
         said = retention if retention is not None else os.environ.get("TRACER_HOOKS_RETENTION", "")
         kept = Retention.parse(said, name=named) if said else None
         _seconds("TRACER_HOOKS_EXIT_SECONDS", DEFAULT_EXIT_SECONDS)  # said now, not at the end of the process
-        return cls(capture=capture, store=store_path(store), retention=kept)
+        most = _whole("TRACER_HOOKS_RETRIES", None, least=0, unit="retries")
+        return cls(capture=capture, store=store_path(store), retention=kept, most_retries=most)
+
+
+def is_disabled() -> bool:
+    """Tell whether ``TRACER_HOOKS_DISABLED`` switches everything off.
+
+    Raises:
+        ConfigError: The variable holds a value that cannot be used.
+    """
+    return _flag("TRACER_HOOKS_DISABLED")
 
 
 def store_path(store: str | Path | None = None) -> Path | None:
-    """The run store's file by argument, environment or default; None when it is switched off."""
+    """The run store's file by argument, environment or default; None when it is switched off.
+
+    Raises:
+        ConfigError: It is a URL of something else than a file of SQLite.
+    """
     value = store if store is not None else os.environ.get("TRACER_HOOKS_STORE") or DEFAULT_STORE
-    return None if str(value).lower() == "off" else Path(value)
+    return None if str(value).lower() == "off" else sqlite_file(value)
+
+
+def sqlite_file(named: str | os.PathLike[str]) -> Path:
+    """The file that a path or a URL such as ``sqlite:///runs.sqlite`` names.
+
+    Raises:
+        ConfigError: It is another URL. Of that the scheme alone is shown, since a URL may hold a password.
+    """
+    text = os.fspath(named)
+    # One letter is a drive. A path made of a URL has lost the second slash, and with it how many there were.
+    url = re.match(r"([A-Za-z][A-Za-z0-9+.-]+):(/+)", text)
+    if url is None:
+        return Path(text)
+    rest = text[url.end() :]
+    if url[1].lower() != "sqlite" or rest in ("", ":memory:") or len(url[2]) not in (3, 4):
+        raise ConfigError(
+            f"the store is a URL of {url[1]!r}, expected the path of a file, or sqlite:///path (sqlite:////path from "
+            "the root). Next: export TRACER_HOOKS_STORE=.tracer_hooks/runs.sqlite"
+        )
+    return Path("/" * (len(url[2]) - 3) + rest)
 
 
 def bubblewrap_use(use: str | None = None) -> BubblewrapUse:
@@ -204,12 +244,12 @@ def _genai_capture() -> ContentCapture:
     return ContentCapture.FULL if value in ("SPAN_ONLY", "SPAN_AND_EVENT", "TRUE") else ContentCapture.OFF
 
 
-def _positive(variable: str, default: int) -> int:
+def _whole(variable: str, default: _Whole, *, least: int, unit: str) -> int | _Whole:
     value = os.environ.get(variable, "")
     if not value:
         return default
-    if not value.isdigit() or int(value) < 256:
-        raise ConfigError(f"{variable} is {value!r}, expected a whole number of bytes, 256 or more")
+    if re.fullmatch("[0-9]{1,12}", value) is None or int(value) < least:
+        raise ConfigError(f"{variable} is {value!r}, expected a whole number of {unit}, {least} or more")
     return int(value)
 
 
@@ -228,6 +268,6 @@ def _seconds(variable: str, default: float) -> float:
 
 def _flag(variable: str) -> bool:
     value = os.environ.get(variable, "").lower()
-    if value not in ("", "0", "1", "false", "true"):
+    if value not in ("", *_OFF, *_ON):
         raise ConfigError(f"{variable} is {value!r}, expected '0' or '1'")
-    return value in ("1", "true")
+    return value in _ON

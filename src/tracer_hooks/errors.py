@@ -82,8 +82,7 @@ class RecordedFailureError(ReplayError):
 class CheckError(ReplayError):
     """A check could not judge a run that was made again: it raised, or gave something odd.
 
-    Such a run is neither a success nor a failure, and must be no label. In a hooked run, which has to end somehow, a
-    check that raises counts as a failure.
+    Such a run is neither a success nor a failure, and must be no label; of a hooked run the outcome is then UNKNOWN.
     """
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from tracer_hooks.config import (
     store_path,
 )
 from tracer_hooks.errors import ConfigError
+from tracer_hooks.store import PromptStore, RunStore
 
 
 @pytest.mark.parametrize("is_set", [False, True], ids=["unset", "empty"])
@@ -60,6 +62,39 @@ def test_a_store_can_be_switched_off(value: str, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize(
+    ("named", "path"),
+    [
+        ("sqlite:///runs.sqlite", "runs.sqlite"),
+        ("sqlite:////tmp/runs.sqlite", "/tmp/runs.sqlite"),
+        ("C:\\runs\\x.sqlite", "C:\\runs\\x.sqlite"),
+        ("C:/runs/x.sqlite", "C:/runs/x.sqlite"),
+        ("a:b.sqlite", "a:b.sqlite"),
+    ],
+)
+def test_a_store_is_a_path_or_a_url_of_sqlite(named: str, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRACER_HOOKS_STORE", named)
+    assert store_path() == store_path(named) == Path(path)
+    assert RunStore(named).path == RunStore().path == Path(path).absolute()
+
+
+@pytest.mark.parametrize(
+    "url", ["postgresql://u:pw@h/db", "redis://:pw@h", "sqlite+pysqlite:///pw", "sqlite://", "sqlite:///:memory:"]
+)
+def test_another_url_is_refused_by_its_scheme_and_shows_no_password(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TRACER_HOOKS_STORE", url)
+    refused: list[Callable[[], object]] = [RunStore, HookConfig.from_env, lambda: PromptStore(url)]
+    refused.append(lambda: store_path(Path(url) if "pw" in url else url))
+    for use in refused:
+        with pytest.raises(ConfigError, match=f"URL of {url.partition(':')[0]!r}".replace("+", r"\+")) as caught:
+            use()
+        assert "pw" not in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
     ("value", "capture"),
     [("SPAN_ONLY", "full"), ("span_and_event", "full"), ("true", "full"), ("EVENT_ONLY", "off"), ("false", "off")],
 )
@@ -78,8 +113,11 @@ def test_the_genai_variable_turns_capture_on(value: str, capture: str, monkeypat
         ("TRACER_HOOKS_MAX_BYTES", "255", "256 or more"),
         ("TRACER_HOOKS_MAX_BYTES", "-1", "256 or more"),
         ("TRACER_HOOKS_MAX_BYTES", "1e6", "256 or more"),
-        ("TRACER_HOOKS_OPENINFERENCE", "yes", "'0' or '1'"),
+        ("TRACER_HOOKS_OPENINFERENCE", "perhaps", "'0' or '1'"),
+        ("TRACER_HOOKS_RETRIES", "-1", "0 or more"),
+        ("TRACER_HOOKS_RETRIES", "none", "whole number of retries"),
         ("TRACER_HOOKS_SUPPRESS", "2", "'0' or '1'"),
+        *(("TRACER_HOOKS_EXIT_SECONDS", wrong, "seconds from 0") for wrong in ("soon", "-1", "nan", "1e9")),
     ],
 )
 def test_what_cannot_be_used_is_named(

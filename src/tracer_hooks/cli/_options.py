@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tracer_hooks.config import DEFAULT_STORE, parse_age, store_path
+from tracer_hooks.config import DEFAULT_STORE, parse_age, sqlite_file, store_path
 from tracer_hooks.errors import ConfigError, StoreError, TrajectoryError
 
 if TYPE_CHECKING:  # at run time with the work: help needs no records
@@ -44,6 +44,13 @@ class OutcomeName(StrEnum):
     UNKNOWN = "unknown"
 
 
+def _store_file(named: str) -> Path:
+    try:
+        return sqlite_file(named)
+    except ConfigError as error:  # of a ValueError typer shows the value, in which a password may stand
+        raise typer.BadParameter(str(error)) from error
+
+
 Targets = Annotated[
     list[str], typer.Argument(metavar="PATH|RUN...", help="Files, folders, or ids of stored runs.", show_default=False)
 ]
@@ -52,7 +59,12 @@ FileFormat = Annotated[Format, typer.Option("--format", help="The files' format.
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")]
 Store = Annotated[
     Path | None,
-    typer.Option("--store", help="The run store's file; default TRACER_HOOKS_STORE or .tracer_hooks/runs.sqlite."),
+    typer.Option(
+        "--store",
+        parser=_store_file,
+        help="The run store's file; default TRACER_HOOKS_STORE or .tracer_hooks/runs.sqlite.",
+        metavar="PATH",
+    ),
 ]
 Since = Annotated[
     str | None,
@@ -60,6 +72,9 @@ Since = Annotated[
 ]
 Kind = Annotated[
     str | None, typer.Option("--kind", help="Only this kind of finding, such as made_up_data.", metavar="KIND")
+]
+Tag = Annotated[
+    list[str] | None, typer.Option("--tag", help="Only runs with this tag; may be repeated.", metavar="KEY=VALUE")
 ]
 Report = Annotated[Path | None, typer.Option(help="Also write an HTML report.", metavar="FILE.html")]
 
@@ -144,6 +159,17 @@ def since_of(since: str | None) -> datetime | None:
             return datetime.now(UTC) - parse_age(since, name="--since", or_else=" or a date such as '2026-01-31'")
     except OverflowError as error:
         raise ConfigError(f"--since is {since!r}, expected an age or a date that a calendar holds") from error
+
+
+def tags_of(given: Sequence[str] | None) -> dict[str, str]:
+    """The tags that ``--tag`` names."""
+    found: dict[str, str] = {}
+    for each in given or ():
+        key, separator, value = each.partition("=")
+        if not (key and separator) or found.get(key, value) != value:
+            raise ConfigError(f"--tag is {each!r}, expected KEY=VALUE, each key once, as in --tag release=1.4")
+        found[key] = value
+    return found
 
 
 def finding_kind(kind: str | None) -> FindingKind | None:

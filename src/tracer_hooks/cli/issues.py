@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tracer_hooks._text import counted
-from tracer_hooks.cli._options import Json, Kind, Since, Store, finding_kind, needed_store, since_of
+from tracer_hooks.cli._options import Json, Kind, Since, Store, Tag, finding_kind, needed_store, since_of, tags_of
 from tracer_hooks.cli.console import err, out, print_json
 
 if TYPE_CHECKING:  # at run time with the work: help needs no records
@@ -22,6 +22,7 @@ def issues_command(
     team: Annotated[str | None, typer.Option(help="Only runs of this team.")] = None,
     agent: Annotated[str | None, typer.Option(help="Only what is found about this agent.")] = None,
     kind: Kind = None,
+    tag: Tag = None,
     limit: Annotated[int, typer.Option(help="How many runs are looked at, the newest first.", min=1)] = 1_000,
     as_json: Json = False,
     store: Store = None,
@@ -35,7 +36,7 @@ def issues_command(
     from tracer_hooks.diagnosis import RecurringFindings, recurring_findings
     from tracer_hooks.store import RunStore
 
-    began, wanted = since_of(since), finding_kind(kind)
+    began, wanted, tags = since_of(since), finding_kind(kind), tags_of(tag)
     found = RecurringFindings()
     with (
         RunStore(needed_store(store), read_only=True) as kept,
@@ -44,7 +45,7 @@ def issues_command(
         task = bars.add_task("looking at runs", total=None)
         if kept.path.exists():
             found = recurring_findings(
-                kept, since=began, team=team, agent=agent, kind=wanted, limit=limit,
+                kept, since=began, team=team, agent=agent, kind=wanted, tags=tags, limit=limit,
                 on_run=lambda total: bars.update(task, advance=1, total=total),
             )  # fmt: skip
     if as_json:
@@ -54,7 +55,7 @@ def issues_command(
         _show(issue)
     if len(found.issues) > _MOST_SHOWN:
         err().print(f"and {len(found.issues) - _MOST_SHOWN} more; all of them: tracer-hooks issues --json")
-    err().print(_summary(found, any_run=not (since or team), any_finding=not (agent or kind)), soft_wrap=True)
+    err().print(_summary(found, any_run=not (since or team or tags), any_finding=not (agent or kind)), soft_wrap=True)
 
 
 def _show(issue: RecurringFinding) -> None:

@@ -26,12 +26,14 @@ from tracer_hooks.cli._options import (
     RunId,
     Since,
     Store,
+    Tag,
     existing_store,
     finding_kind,
     needed_store,
     records_in,
     since_of,
     stated_by,
+    tags_of,
 )
 from tracer_hooks.cli.console import FAILED, err, out_wide, print_json, write_result
 from tracer_hooks.cli.console import out as out_console
@@ -96,6 +98,7 @@ def list_runs(
     agent: Annotated[str | None, typer.Option(help="Only runs whose diagnosis names this agent.")] = None,
     kind: Kind = None,
     certainty: Annotated[CertaintyName | None, typer.Option(help="Only diagnoses that are so sure.")] = None,
+    tag: Tag = None,
     as_json: Json = False,
     store: Store = None,
 ) -> None:
@@ -109,15 +112,15 @@ def list_runs(
         except ValueError as error:
             raise ConfigError(f"--outcome is {outcome!r}, expected 'succeeded', 'failed' or 'unknown'") from error
         asked = _Asked(agent=agent, kind=finding_kind(kind), certainty=certainty)
-        began, most = since_of(since), limit if asked == _Asked() else max(limit, _SEARCHED)
+        began, tags, most = since_of(since), tags_of(tag), limit if asked == _Asked() else max(limit, _SEARCHED)
         is_there = kept.path.exists()
-        summaries = kept.list(limit=most, team=team, outcome=wanted, since=began) if is_there else ()
+        summaries = kept.list(limit=most, team=team, outcome=wanted, since=began, tags=tags) if is_there else ()
         listed = list(islice(_listed(kept, summaries, asked), limit))
     if as_json:
         print_json({"runs": [summary.model_dump(mode="json") | _diagnosis_json(found) for summary, found in listed]})
     elif listed:
         out_wide().print(_table(listed))
-    elif (team, wanted, began, asked) == (None, None, None, _Asked()):
+    elif (team, wanted, began, tags, asked) == (None, None, None, {}, _Asked()):
         err().print("no runs yet; hook a team, or run: tracer-hooks demo")
     else:
         err().print("no run is like that; see them all: tracer-hooks runs list")
@@ -176,6 +179,8 @@ def show_run(run: RunId, as_json: Json = False, store: Store = None) -> None:
     console.print(Text(f"task: {found.task}", style="dim"))
     if found.prompts is not None:
         console.print(Text(f"prompts: {found.prompts.words}", style="dim"))
+    if found.tags:
+        console.print(Text(f"tags: {', '.join(map('='.join, found.tags.items()))}", style="dim"))
     for step in found.trajectory.steps:
         marked = found.attribution is not None and found.attribution.step == step.index
         head = f"{'>' if marked else ' '} {step.index:>3} {step.agent} [{step.kind}] "

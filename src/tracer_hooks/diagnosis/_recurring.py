@@ -131,6 +131,7 @@ def recurring_findings(
     team: str | None = None,
     agent: str | None = None,
     kind: FindingKind | None = None,
+    tags: Mapping[str, str] | None = None,
     limit: int = 1_000,
     on_run: Callable[[int], object] | None = None,
 ) -> RecurringFindings:
@@ -144,13 +145,15 @@ def recurring_findings(
         team: Only runs of this team.
         agent: Only findings about this agent.
         kind: Only findings of this kind.
+        tags: Only runs with all of these tags.
         limit: How many runs are looked at, the newest first.
         on_run: Called after each run with how many there are.
 
     Raises:
         StoreError: The store cannot be read.
     """
-    summaries = [each for each in store.list(limit=limit, team=team, since=since) if each.kind is not RunKind.REPLAY]
+    listed = store.list(limit=limit, team=team, since=since, tags=tags)
+    summaries = [each for each in listed if each.kind is not RunKind.REPLAY]
     groups: dict[_Key, list[_Seen]] = defaultdict(list)
     read: list[RunSummary] = []
     for run, found in _findings(store, summaries):

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from tracer_hooks.repair._ladder import RepairChoice as RepairChoice
     from tracer_hooks.repair._ladder import Strategies as Strategies
     from tracer_hooks.repair._ladder import strategies_of as strategies_of
-    from tracer_hooks.repair._lessons import RewrittenInstructions as RewrittenInstructions
-    from tracer_hooks.repair._lessons import without_lesson as without_lesson
     from tracer_hooks.repair._repair import PastTrial as PastTrial
     from tracer_hooks.repair._repair import Repair as Repair
     from tracer_hooks.repair._repair import RepairLog as RepairLog
@@ -40,6 +38,7 @@ if TYPE_CHECKING:
     from tracer_hooks.repair._strategies import FeedbackInTask as FeedbackInTask
     from tracer_hooks.repair._strategies import FromScratch as FromScratch
     from tracer_hooks.repair._strategies import Resample as Resample
+    from tracer_hooks.repair._strategies import RewrittenInstructions as RewrittenInstructions
     from tracer_hooks.repair._strategies import WrittenGuidance as WrittenGuidance
     from tracer_hooks.repair._strategies import cut as cut
     from tracer_hooks.repair._strategies import steps_as_text as steps_as_text

@@ -266,7 +266,7 @@ class Failure:
         secrets = Secrets.of(run)
         if attribution is not None:
             evidence = _without_answer(run, attribution.evidence, secrets)
-            findings = tuple(each for each in attribution.findings if not _tells(each, secrets))
+            findings = tuple(_finding_without_answer(each, secrets) for each in attribution.findings)
             hides = {"evidence": evidence, "findings": findings, "expected": None, "advice": "", "explanation": None}
             attribution = attribution.model_copy(update=hides)
         return cls(
@@ -306,10 +306,12 @@ class Failure:
         return self.trajectory.instructions_of(agent)
 
 
-def _tells(found: Finding, secrets: Secrets) -> bool:
+def _finding_without_answer(found: Finding, secrets: Secrets) -> Finding:
     values = found.values
     shown = (found.text, found.quote, *((values.claimed, values.right) if values is not None else ()))
-    return any(secrets.are_in(text) for text in shown if text)
+    if not any(secrets.are_in(text) for text in shown if text):
+        return found
+    return found.model_copy(update={"text": hidden(found.text, secrets) or HIDDEN, "quote": "", "values": None})
 
 
 def _without_answer(run: Trajectory, evidence: Sequence[Evidence], secrets: Secrets) -> tuple[Evidence, ...]:

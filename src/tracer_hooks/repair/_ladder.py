@@ -13,13 +13,13 @@ from typing import NamedTuple
 from tracer_hooks._guard import warn_once
 from tracer_hooks.errors import ConfigError
 from tracer_hooks.repair._failure import Failure, RepairStrategy, attempt_failed, for_prompt
-from tracer_hooks.repair._lessons import RewrittenInstructions
 from tracer_hooks.repair._repair import PastTrial, Repair, RepairTarget
 from tracer_hooks.repair._strategies import (
     FeedbackInMessage,
     FeedbackInTask,
     FromScratch,
     Resample,
+    RewrittenInstructions,
     WrittenGuidance,
     proposal,
 )
@@ -96,16 +96,14 @@ RUNGS: tuple[RepairStrategy, ...] = (ReasonToAgent(), FindingTold(), FromScratch
 """In order, each once. Whom the reason names comes first, since the check knows more than the diagnosis. The reason in
 the task comes after a plain retry: as the first thing tried it was not shown to be as good."""
 _BY_NAME: dict[str, Callable[[], RepairStrategy]] = {
-    made.name: made
-    for made in (
-        FromScratch,
-        Resample,
-        FeedbackInTask,
-        FeedbackInMessage,
-        ReasonToAgent,
-        FindingTold,
-        RewrittenInstructions,
-    )
+    PLAIN: FromScratch,
+    FromScratch.name: FromScratch,
+    Resample.name: Resample,
+    FeedbackInTask.name: FeedbackInTask,
+    FeedbackInMessage.name: FeedbackInMessage,
+    ReasonToAgent.name: ReasonToAgent,
+    FindingTold.name: FindingTold,
+    RewrittenInstructions.name: RewrittenInstructions,
 }
 
 RepairChoice = str | RepairStrategy | Sequence[str | RepairStrategy]
@@ -132,8 +130,6 @@ def strategies_of(choice: RepairChoice) -> Strategies:
         choice = AUTO
     if choice == AUTO:
         return Strategies(RUNGS, is_auto=True)
-    if choice == PLAIN:
-        choice = FromScratch.name
     several = [choice] if isinstance(choice, str) or not isinstance(choice, Sequence) else choice
     if not several:
         raise ConfigError(f"repair is {choice!r}, expected one strategy or more")
@@ -147,7 +143,7 @@ def _strategy(choice: str | RepairStrategy) -> RepairStrategy:
                 "repair is 'guidance', expected WrittenGuidance(chat) with a function that asks your model"
             )
         if choice not in _BY_NAME:
-            known = ", ".join(repr(name) for name in (AUTO, PLAIN, *_BY_NAME))
+            known = ", ".join(repr(name) for name in (AUTO, *_BY_NAME))
             raise ConfigError(f"repair is {choice!r}, expected one of: {known}; or a RepairStrategy of your own")
         return _BY_NAME[choice]()
     if isinstance(choice, type):

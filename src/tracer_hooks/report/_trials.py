@@ -122,7 +122,7 @@ def what_it_shows(log: RepairLog) -> str:
     if last.left_record:
         return "The run that passed did not keep to the record before the step it resumed at: it verifies no step."
     if log.verified is not None:
-        return f"{capital(log.verified.reason)}. So few runs may be luck."
+        return f"{capital(log.verified.reason or '')}. So few runs may be luck."
     there = [trial for trial in log.trials if trial.repair.resume_from == step and was_run(trial)]
     passes = sum(trial.passed for trial in there)
     often = "once" if passes == len(there) == 1 else f"{passes} of {len(there)} times"

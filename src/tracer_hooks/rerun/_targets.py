@@ -52,24 +52,27 @@ def rerunner(
     host, options = host_of(target), hooked_options(target)
     judge = judge_of(target, check, expected)
     emitter = replaying_emitter(options.emitter if options is not None else None)
+    runner = functools.partial(
+        Rerunner, task=task, judge=judge, emitter=emitter, name=options.name if options is not None else None
+    )
     told = functools.partial(_prompt_rewrite, dict(prompts or {}))
     function, is_certain = _function_of(target)
     if _is_runner(function, is_factory=is_certain):
         plain = function if host is None else inspect.unwrap(function)
         team = PlainTeam(plain, getattr(plain, "__name__", "team"))
-        return Rerunner(lambda: _made(PlainAdapter(), team, task, is_hooked=True), task, judge, emitter, prompts=told)
+        return runner(lambda: _made(PlainAdapter(), team, task, is_hooked=True), prompts=told)
     source = _source_of(target)
     if source is not None and source.takes_prompts:
-        return Rerunner(lambda: _built(source, task, prompts or {}), task, judge, emitter)
+        return runner(lambda: _built(source, task, prompts or {}))
     if source is not None:
-        return Rerunner(lambda: _built(source, task, {}), task, judge, emitter, prompts=told)
+        return runner(lambda: _built(source, task, {}), prompts=told)
     adapter = adapter_for(target)
 
     def reset() -> Made:
         run_awaitable(adapter.reset(target))
         return _made(adapter, target, task, is_hooked=host is not None)
 
-    return Rerunner(reset, task, judge, emitter, is_shared=True, prompts=told)
+    return runner(reset, is_shared=True, prompts=told)
 
 
 def _prompt_rewrite(prompts: Mapping[str, str]) -> Intervention | None:

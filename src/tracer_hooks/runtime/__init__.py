@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from tracer_hooks.runtime._judging import read_result as read_result
     from tracer_hooks.runtime._judging import run_awaitable as run_awaitable
     from tracer_hooks.runtime._judging import shared_loop as shared_loop
-    from tracer_hooks.runtime._judging import verdict_of as verdict_of
     from tracer_hooks.runtime._options import HookOptions as HookOptions
+    from tracer_hooks.runtime._options import tags as tags
     from tracer_hooks.runtime._rerunner import Judge as Judge
     from tracer_hooks.runtime._rerunner import Made as Made
     from tracer_hooks.runtime._rerunner import Prepared as Prepared

@@ -67,6 +67,7 @@ def _stored(run: TeamRun, attempt: Attempt) -> StoredRun:
         repair=repair.model_dump(mode="json") if repair is not None else None,
         tape=_tape(attempt),
         prompts=attempt.prompts,
+        tags={key: run.gate.name(value) for key, value in run.tags.items()},
     )
 
 

@@ -8,7 +8,7 @@ import time
 import uuid
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from tracer_hooks._guard import guard, logger, warn_once
@@ -30,7 +30,7 @@ from tracer_hooks.runtime._judging import (
     loop_is_running,
     run_awaitable,
 )
-from tracer_hooks.runtime._options import HookOptions
+from tracer_hooks.runtime._options import HookOptions, tags_here
 from tracer_hooks.runtime._prompts import AcceptedPrompts, CallPrompts, prompt_attributes
 from tracer_hooks.runtime._recovery import KeptSteps, Recovery
 from tracer_hooks.runtime._rerunner import Judge, Prepared, TeamSource, rerunner_of_call, weak_call
@@ -127,15 +127,22 @@ class CallContext:
         # A function in plain Python runs as a whole each time: it is as new as a team from its factory.
         is_new = source.has_factory or isinstance(call.team, PlainTeam)
         self.recovery = Recovery(self.options, self._budget, self.adapter, self._reference, is_built_anew=is_new)
-        self._info = self.adapter.describe(call.team)
+        info = self.adapter.describe(call.team)
+        self._info = replace(info, name=self.options.name or info.name)
         self._prompts = self._drawn(host.prompts)
         judge = Judge(self.options.check, self.options.expected)
         again = functools.partial(rerunner_of_call, weak_call(call), self.adapter, source, judge, self.options.emitter)
+        again.keywords["name"] = self.options.name
         if self._prompts is not None:
             prompts = self._prompts
             again.keywords.update(built_with=lambda: prompts.built_texts, prompts=prompts.again)
         self.run = TeamRun(
-            session_id=uuid.uuid4().hex, team=self._info.name, task=call.task, gate=self._gate, again=again
+            session_id=uuid.uuid4().hex,
+            team=self._info.name,
+            task=call.task,
+            tags=tags_here(self.options.tags),
+            gate=self._gate,
+            again=again,
         )
 
     # --- one attempt -----------------------------------------------------------------------------------------------
@@ -303,6 +310,7 @@ class CallContext:
 
     def later(self, work: Callable[[], None], *, diagnoses: bool) -> None:
         """Do ``work`` in the background."""
+        self.run._is_under_way = diagnoses
         (diagnose_later if diagnoses else save_later)(work, self.leave_undiagnosed)
 
     def leave_undiagnosed(self) -> None:
@@ -384,8 +392,9 @@ class CallContext:
         # Instructions that were written into the team, or a team that was built anew, show in its description.
         info = self._info if number == 1 else self.adapter.describe(prepared.team)
         start = RunStart(
-            team=info.name,
+            team=self.run.team,
             task=self.call.task,
+            tags=self.run.tags,
             framework=self.adapter.name,
             framework_version=self.adapter.framework_version(),
             kind=RunKind.LIVE if number == 1 else RunKind.RETRY,

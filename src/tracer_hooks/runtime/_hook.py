@@ -5,10 +5,11 @@ from __future__ import annotations
 import functools
 import inspect
 import weakref
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Generator
 from typing import Any
 
 from tracer_hooks._guard import guard, warn_once
+from tracer_hooks.config import is_disabled
 from tracer_hooks.errors import AdapterError, AdapterNotFoundError, MissingExtraError
 from tracer_hooks.frameworks import KnowsCopies, TeamCall, adapter_for, find_adapters
 from tracer_hooks.frameworks.plain import PlainAdapter, PlainTeam, answer_text
@@ -145,7 +146,8 @@ def hook_function(function: Callable[..., Any], options: HookOptions) -> Callabl
         return _factory(function, Factory(function, options, is_certain=True))
     if required or inspect.isasyncgenfunction(function) or inspect.isgeneratorfunction(function):
         return _runner(_plain_team(function), options, TeamSource())
-    return _factory_or_runner(function, Factory(function, options, is_certain=False), options)
+    runner = _runner(_plain_team(function), options, TeamSource(), is_no_result=is_built_team)
+    return _factory(function, Factory(function, options, is_certain=False), runner)
 
 
 def factory_of(target: Any) -> Factory | None:
@@ -170,41 +172,23 @@ def _is_required(parameter: inspect.Parameter) -> bool:
     return parameter.default is parameter.empty and not variadic
 
 
-def _factory(function: Callable[..., Any], factory: Factory) -> Callable[..., Any]:
-    """Teams that ``function`` builds come out hooked."""
-    build: Callable[..., Any]
-    if inspect.iscoroutinefunction(function):
+def _factory(
+    function: Callable[..., Any], factory: Factory, runner: Callable[..., Any] | None = None
+) -> Callable[..., Any]:
+    """Teams that come out of calls of ``function`` are hooked.
 
-        @functools.wraps(function)
-        async def build_async(*args: Any, **kwargs: Any) -> Any:
-            return await (function(*args, **kwargs) if factory.is_off else factory.build_async(args, kwargs))
-
-        build = build_async
-    else:
-
-        @functools.wraps(function)
-        def build_now(*args: Any, **kwargs: Any) -> Any:
-            return function(*args, **kwargs) if factory.is_off else factory.build(args, kwargs)
-
-        build = build_now
-    setattr(build, FACTORY, factory)
-    return build
-
-
-def _factory_or_runner(function: Callable[..., Any], factory: Factory, options: HookOptions) -> Callable[..., Any]:
-    """Wrap a function without required parameters, which proves to be a factory if a team comes out of a call.
-
-    It is conducted as a team of which it is not known whether its calls are runs; a team that comes out is hooked.
+    Until a team comes out of one that is not certain to build any, its calls are made by ``runner``, which takes each
+    for a run.
     """
-    build = _factory(function, factory)
-    runner = _runner(_plain_team(function), options, TeamSource(), is_no_result=is_built_team)
     call: Callable[..., Any]
     if inspect.iscoroutinefunction(function):
 
         @functools.wraps(function)
         async def call_async(*args: Any, **kwargs: Any) -> Any:
-            if factory.is_certain or factory.is_off:
-                return await build(*args, **kwargs)
+            if factory.is_off:
+                return await function(*args, **kwargs)
+            if factory.is_certain or runner is None:
+                return await factory.build_async(args, kwargs)
             return factory.hooked_if_team(await runner(*args, **kwargs), args, kwargs)
 
         call = call_async
@@ -212,15 +196,18 @@ def _factory_or_runner(function: Callable[..., Any], factory: Factory, options: 
 
         @functools.wraps(function)
         def call_now(*args: Any, **kwargs: Any) -> Any:
-            if factory.is_certain or factory.is_off:
-                return build(*args, **kwargs)
+            if factory.is_off:
+                return function(*args, **kwargs)
+            if factory.is_certain or runner is None:
+                return factory.build(args, kwargs)
             value = runner(*args, **kwargs)
             if inspect.iscoroutine(value):
                 return factory.hooked_later(value, args, kwargs)
             return factory.hooked_if_team(value, args, kwargs)
 
         call = call_now
-    setattr(call, HOST, getattr(runner, HOST))
+    if runner is not None:
+        setattr(call, HOST, getattr(runner, HOST))
     setattr(call, FACTORY, factory)
     return call
 
@@ -322,7 +309,8 @@ def hook(target: Any = _DECORATED, /, **options: Any) -> Any:
       parameter and returns a team or a function.
 
     The team's own API keeps its behaviour and return types; :func:`last_run` gives the rest. What is hooked already is
-    given back as it is, with the options of its first hook.
+    given back as it is and keeps the options of its first hook, since runs with them may go on; a log line names those
+    that are not used. :func:`unhook` it first to change them. ``TRACER_HOOKS_DISABLED=1`` gives back what was given.
 
     Args:
         target: What to hook.
@@ -335,10 +323,12 @@ def hook(target: Any = _DECORATED, /, **options: Any) -> Any:
         MissingExtraError: The framework's adapter is not installed.
         UnsupportedVersionError: The framework's version is outside the adapter's range.
     """
+    if is_disabled():
+        return target if target is not _DECORATED else lambda decorated: decorated
     made = make_options(**options)
     if target is _DECORATED:
-        return lambda decorated: _hook(decorated, made)
-    return _hook(target, made)
+        return lambda decorated: hook_with(decorated, made, options)
+    return hook_with(target, made, options)
 
 
 def unhook(target: Any) -> None:
@@ -356,6 +346,8 @@ def unhook(target: Any) -> None:
 def last_run(target: Any) -> TeamRun | None:
     """The newest run of a hooked team or function; of the calling task or thread, when it made one.
 
+    None where there was no run yet, and where ``TRACER_HOOKS_DISABLED`` switches everything off.
+
     Raises:
         AdapterError: ``target`` is not hooked.
     """
@@ -363,14 +355,27 @@ def last_run(target: Any) -> TeamRun | None:
     if factory is not None and factory.is_certain:
         raise AdapterError(f"{target!r} is a factory, expected the team that it built: last_run(team)")
     if host is None:
+        if is_disabled():
+            return None
         raise AdapterError(
             f"{target!r} is not hooked; expected a team or function that went through tracer_hooks.hook()"
         )
     return host.last_run
 
 
-def _hook(target: Any, options: HookOptions) -> Any:
-    if host_of(target) is not None or factory_of(target) is not None:
+def hook_with(target: Any, options: HookOptions, given: Collection[str] = ()) -> Any:
+    """Hook ``target``, unless it is; ``given`` are the names of the options that the user gave."""
+    hooked = factory_of(target) or host_of(target)
+    if hooked is not None:
+        other = [name for name in given if getattr(options, name) != getattr(hooked.options, name)]
+        if other:
+            warn_once(
+                f"hooked {id(hooked)} {other}",
+                "tracer-hooks does not use %s for %r, which is hooked already and keeps the options of its first hook; "
+                "to change them call tracer_hooks.unhook() with it first",
+                ", ".join(f"{name}=" for name in other),
+                getattr(target, "__name__", type(target).__name__),
+            )
         return target
     if inspect.isclass(target):
         raise AdapterNotFoundError(

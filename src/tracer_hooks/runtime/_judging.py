@@ -13,8 +13,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from tracer_hooks._guard import guard, logger, warn_once
+from tracer_hooks._guard import guard, warn_once
 from tracer_hooks.frameworks import Adapter, RunResult, StreamCollector, TeamCall, Verdict
+from tracer_hooks.repair import NOT_RIGHT
 from tracer_hooks.schema import RunOutcome, to_text
 from tracer_hooks.telemetry import ABANDONED, CANCELLED, INTERRUPTED, Content
 from tracer_hooks.values import compare_values
@@ -120,14 +121,17 @@ Expected = str | Mapping[str, str] | Callable[[str], str | None]
 
 @dataclass(frozen=True)
 class Undecided:
-    """A run that nobody could judge: its outcome is not known."""
+    """A run that nobody could judge: its outcome is not known, and nobody is told, blamed or asked again for it."""
 
     reason: str
-    """Why."""
+    """Why; of an exception its kind alone, since its text may hold a key or an address."""
+    error: BaseException | None = None
+    """What the check raised."""
 
 
 Ruling = Verdict | Undecided
 """What came of asking."""
+_NOT_KNOWN = "the outcome of such a run is not known"
 
 
 def expected_answer(expected: Expected | None, task: str) -> str | Undecided | None:
@@ -142,7 +146,7 @@ def expected_answer(expected: Expected | None, task: str) -> str | Undecided | N
     except Exception as error:
         said, content = f"expected= raised {type(error).__name__}:", to_text(error)
     why = f"{said} {content}".rstrip(": ")
-    warn_once(f"{why}, {id(expected)}", "%s %s; the outcome of such a run is not known", said, Content(content))
+    warn_once(f"{why}, {id(expected)}", f"%s %s; {_NOT_KNOWN}", said, Content(content))
     return Undecided(why)
 
 
@@ -153,33 +157,33 @@ def known_answer(expected: Expected | None, task: str) -> str | None:
 
 
 def ask_check(check: Check, result: RunResult, task: str) -> Ruling:
-    """Ask ``check`` in synchronous code; an asynchronous one runs in an event loop of its own."""
-    try:
-        return verdict_of(check, result, task)
-    except Exception as error:
-        return _raised_verdict(check, error)
+    """Ask ``check`` in synchronous code; an asynchronous one runs in an event loop of its own.
 
-
-def verdict_of(check: Check, result: RunResult, task: str) -> Ruling:
-    """Judge by ``check``; a failed assertion is a verdict, any other exception of the check is raised."""
+    Only what it says, and a failed assertion, is a verdict: an exception is a fault of the check, or of what it needs.
+    """
     try:
         judgement = _call(check, result, task)
         if inspect.isawaitable(judgement):
             judgement = run_awaitable(judgement)
         return _ruling(check, judgement)
-    except AssertionError as error:
-        return _raised_verdict(check, error)
+    except (Exception, asyncio.CancelledError) as error:
+        return _ruling_of_raised(check, error, task)
 
 
 async def ask_check_async(check: Check, result: RunResult, task: str) -> Ruling:
-    """Ask ``check`` in asynchronous code."""
+    """The same in asynchronous code."""
     try:
         judgement = _call(check, result, task)
         if inspect.isawaitable(judgement):
             judgement = await judgement
         return _ruling(check, judgement)
+    except asyncio.CancelledError as error:
+        asked = asyncio.current_task()
+        if asked is None or asked.cancelling():  # else a task of the check's own was cancelled
+            raise
+        return _ruling_of_raised(check, error, task)
     except Exception as error:
-        return _raised_verdict(check, error)
+        return _ruling_of_raised(check, error, task)
 
 
 def compare_with_expected(expected: str, text: str) -> Verdict:
@@ -201,14 +205,13 @@ def _call(check: Check, result: RunResult, task: str) -> Any:
     return check(result, task) if takes_task else check(result)
 
 
-def _raised_verdict(check: Check, error: Exception) -> Verdict:
-    text = to_text(error)
+def _ruling_of_raised(check: Check, error: BaseException, task: str) -> Ruling:
+    name, kind, text = _check_name(check), type(error).__name__, to_text(error)
     if isinstance(error, AssertionError):
-        return Verdict(passed=False, reason=text or f"an assertion of {_check_name(check)} does not hold")
-    reason = f"{type(error).__name__}: {text}".rstrip(": ")
-    kind = type(error).__name__
-    logger.warning("%s raised %s: %s; the run counts as failed", _check_name(check), kind, Content(text))
-    return Verdict(passed=False, reason=reason)
+        return Verdict(passed=False, reason=text or f"an assertion of {name} does not hold")
+    said = f"%s raised %s: %s, on the task %s; {_NOT_KNOWN}"
+    warn_once(f"{kind} {id(check)}", said, name, kind, Content(text), Content(repr(task[:80])))
+    return Undecided(f"the check raised {kind}", error)
 
 
 def _ruling(check: Check, judgement: Any) -> Ruling:
@@ -220,21 +223,29 @@ def _ruling(check: Check, judgement: Any) -> Ruling:
         odd = f"a Verdict with passed={_short_repr(judgement.passed)} and score={_short_repr(judgement.score)}"
     elif _is_bool(judgement):
         passed = bool(judgement)
-        return Verdict(passed=passed, reason=None if passed else f"{name} returned False")
+        return Verdict(passed=True) if passed else _without_reason(f"{name} returned False")
     elif judgement is None:
-        return Verdict(passed=False, reason=f"{name} returned None; did it forget to return?")
+        forgot = f"{name} returned None; did it forget to return?"
+        warn_once(f"{forgot} {id(check)}", f"%s {_NOT_KNOWN.capitalize()}", forgot)
+        return Undecided(forgot)
     elif isinstance(judgement, re.Match):
         return Verdict(passed=True)
     elif _is_score(judgement):
         score = float(judgement)
-        reason = None if score >= PASS_SCORE else f"{name} scored {score:g}, below {PASS_SCORE:g}"
-        return Verdict(passed=score >= PASS_SCORE, reason=reason, score=score)
+        if score >= PASS_SCORE:
+            return Verdict(passed=True, score=score)
+        return _without_reason(f"{name} scored {score:g}, below {PASS_SCORE:g}", score)
     else:
         odd = _short_repr(judgement)
     message = "%s returned %s, expected a bool, a score from 0 to 1, or a Verdict"
     key = f"{name} {id(check)} {type(judgement).__name__}"
-    warn_once(key, f"{message}; the outcome of such a run is not known", name, Content(odd))
+    warn_once(key, f"{message}; {_NOT_KNOWN}", name, Content(odd))
     return Undecided(message % (name, odd))
+
+
+def _without_reason(said: str, score: float | None = None) -> Verdict:
+    """A failed run of which nothing more is known: there is nothing that the team could be told."""
+    return Verdict(passed=False, reason=said, score=score, feedback=NOT_RIGHT)
 
 
 def _is_bool(value: Any) -> bool:

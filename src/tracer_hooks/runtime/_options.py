@@ -1,15 +1,20 @@
-"""The options of :func:`tracer_hooks.hook`: each is declared, typed and checked at one place."""
+"""The options of :func:`tracer_hooks.hook`, each declared, typed and checked at one place, and tags around a call."""
 
 from __future__ import annotations
 
+import contextlib
 import inspect
-from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass, field, fields
+import re
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Protocol, TypeVar, get_args, overload
 
 from opentelemetry.trace import TracerProvider
 
+from tracer_hooks._guard import warn_once
 from tracer_hooks._lazy import cached_property
 from tracer_hooks.config import CaptureConfig, HookConfig
 from tracer_hooks.diagnosis import Attributor, get_attributor
@@ -19,7 +24,7 @@ from tracer_hooks.repair import FeedbackMode, RepairChoice, RetryPolicy, Strateg
 from tracer_hooks.replay import ToolRules
 from tracer_hooks.runtime._calibrated import CalibratedAttributors, attributors_folder
 from tracer_hooks.runtime._judging import Check, Expected
-from tracer_hooks.schema import Trajectory
+from tracer_hooks.schema import Trajectory, to_text
 from tracer_hooks.telemetry import Emitter
 
 if TYPE_CHECKING:
@@ -31,6 +36,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 DiagnoseMode = Literal["auto", "inline", "background", "off"]
 PromptUse = Literal["own", "accepted"]
 _MOST_CONTROL = 0.5
+_LONGEST_NAME = 200
+MOST_TAGS = 32
+TagValue = str | int | float | bool
+_LONGEST_VALUE = 200
+_KEY = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+_AROUND: ContextVar[Mapping[str, str]] = ContextVar("tracer_hooks_tags", default=MappingProxyType({}))
 
 
 def _is_bound(value: object) -> bool:
@@ -41,6 +52,10 @@ def _is_bound(value: object) -> bool:
 
 def _is_share(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= _MOST_CONTROL
+
+
+def _is_name(value: object) -> bool:
+    return value is None or (isinstance(value, str) and 1 <= len(value.strip()) <= len(value) <= _LONGEST_NAME)
 
 
 def _is_mode(value: object) -> bool:
@@ -65,6 +80,24 @@ _CALLBACK = _expect(
     lambda value: value is None or (callable(value) and not inspect.iscoroutinefunction(value)),
     "a plain function: it may be called outside of your event loop",
 )
+
+
+def _tag_faults(given: Mapping[Any, object]) -> dict[Any, str]:
+    """Keys of what cannot be tags, with the reason."""
+    faults = {}
+    for key, value in given.items():
+        if not isinstance(key, str) or _KEY.fullmatch(key) is None:
+            faults[key] = "a key has 1 to 64 letters, digits, '_', '.' or '-'"
+        elif not isinstance(value, (str, int, float)):
+            faults[key] = f"its value is a {type(value).__name__}, expected a text, a number or a bool"
+        elif len(tag_text(value)) > _LONGEST_VALUE:
+            faults[key] = f"its value is longer than {_LONGEST_VALUE} characters"
+    return faults
+
+
+def tag_text(value: TagValue) -> str:
+    """A tag's value as it is kept and compared: ``true`` and ``false`` for bools."""
+    return str(value).lower() if isinstance(value, bool) else to_text(value)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,6 +164,10 @@ class HookOptions:
         default=None, metadata=_expect(_is(Intervention, None), "an Intervention")
     )
     """Asked before and after every model and tool call."""
+    name: str | None = field(default=None, metadata=_expect(_is_name, "a text of 1 to 200 characters"))
+    """The team's name in runs, counts, prompts, fits and spans; default the framework's, or the function's."""
+    tags: Mapping[str, TagValue] = field(default_factory=dict, metadata=_expect(_is(Mapping), "a mapping"))
+    """What is said of every run, such as ``{"release": "1.4"}``; :func:`tracer_hooks.tags` adds to it."""
     tracer_provider: TracerProvider | None = field(
         default=None,
         metadata=_expect(
@@ -154,6 +191,11 @@ class HookOptions:
                 raise ConfigError(
                     f"{option.name} is {getattr(self, option.name)!r}, expected {option.metadata['expected']}"
                 )
+        for key, fault in _tag_faults(self.tags).items():
+            raise ConfigError(f"the tag {key!r} cannot be used: {fault}")
+        if len(self.tags) > MOST_TAGS:
+            raise ConfigError(f"there are {len(self.tags)} tags, expected at most {MOST_TAGS}")
+        object.__setattr__(self, "tags", dict(self.tags))
         config = HookConfig.from_env(capture=self.capture, store=self.store, retention=self.retention)
         object.__setattr__(self, "config", config)
         if self.prompts == "accepted" and config.store is None:
@@ -210,7 +252,9 @@ class HookOptions:
     @property
     def policy(self) -> RetryPolicy:
         """The retry limits."""
-        return self.retries if isinstance(self.retries, RetryPolicy) else RetryPolicy(max_retries=self.retries)
+        own = self.retries if isinstance(self.retries, RetryPolicy) else RetryPolicy(max_retries=self.retries)
+        most = self.config.most_retries
+        return own if most is None or own.max_retries <= most else replace(own, max_retries=most)
 
 
 _NAMES = tuple(option.name for option in fields(HookOptions) if option.init)
@@ -268,3 +312,40 @@ def _shows_options(function: Any) -> Any:
     options = inspect.signature(HookOptions).parameters.values()
     function.__signature__ = own.replace(parameters=[*named, *options])
     return function
+
+
+# --- tags -----------------------------------------------------------------------------------------------------------
+@contextlib.contextmanager
+def tags(**given: TagValue) -> Iterator[None]:
+    """Give tags to every run that begins within: ``with tracer_hooks.tags(request=request_id): team(task)``.
+
+    Blocks within each other add up, the innermost counts where two name the same tag, and all of them count more than
+    ``hook(tags=...)``. It goes with context variables: tasks that are started within have them, other tasks have not,
+    and a thread only where it is started with a copy of the context. What cannot be a tag is left out with one warning.
+
+    Args:
+        given: Keys of 1 to 64 letters, digits, ``_``, ``.`` and ``-`` with texts of at most 200 characters, numbers or
+            bools; a run has 32 tags at most. They are no content: whatever is captured, they stand on the run's span.
+    """
+    faults = _tag_faults(given)
+    for key, fault in faults.items():
+        warn_once(f"tag {fault}", "tracer-hooks leaves out the tag %r: %s", key[:64], fault)
+    kept = {key: tag_text(value) for key, value in given.items() if key not in faults}
+    token = _AROUND.set(_merged(kept, _AROUND.get()))
+    try:
+        yield
+    finally:
+        with contextlib.suppress(ValueError):  # of a generator that is closed in another context
+            _AROUND.reset(token)
+
+
+def _merged(near: Mapping[str, str], far: Mapping[str, str]) -> dict[str, str]:
+    return {**near, **{key: value for key, value in far.items() if key not in near}}
+
+
+def tags_here(own: Mapping[str, TagValue]) -> dict[str, str]:
+    """Tags of a run that begins here, of a team whose ``own`` tags these are; the nearest first, as many as may be."""
+    found = _merged(_AROUND.get(), {key: tag_text(value) for key, value in own.items()})
+    if len(found) > MOST_TAGS:
+        warn_once("too many tags", "tracer-hooks leaves out tags: a run has %d, at most %d", len(found), MOST_TAGS)
+    return dict(list(found.items())[:MOST_TAGS])

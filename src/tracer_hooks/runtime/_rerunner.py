@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
-from tracer_hooks._guard import guard, warn_once
+from tracer_hooks._guard import guard
 from tracer_hooks.config import CaptureConfig, ContentCapture
 from tracer_hooks.errors import AdapterError, CheckError, ConfigError, RecordedFailureError, ReplayError
 from tracer_hooks.frameworks import (
@@ -36,16 +36,16 @@ from tracer_hooks.runtime._judging import (
     Ruling,
     SafeCollector,
     Undecided,
+    ask_check,
     compare_with_expected,
     expected_answer,
     judge_error,
     judge_result,
     read_result,
     run_awaitable,
-    verdict_of,
 )
 from tracer_hooks.schema import RunKind, Trajectory, to_text
-from tracer_hooks.telemetry import Content, Emitter, RunInvocation, RunStart, drive, drive_async, unrecorded
+from tracer_hooks.telemetry import Emitter, RunInvocation, RunStart, drive, drive_async, unrecorded
 
 _NONE: Mapping[str, str] = MappingProxyType({})
 
@@ -186,37 +186,30 @@ class Judge:
         """Judge by the check; None without one.
 
         Raises:
-            CheckError: The check raised or gave something odd, or there is no expected answer for the task: a run that
-                nobody could judge is neither a success nor a failure.
+            CheckError: As :func:`unjudged` says.
         """
-        ruling = self._ruling(result, task)
+        ruling = self.ruling(result, task)
         if isinstance(ruling, Undecided):
-            raise CheckError(f"a run cannot be judged: {ruling.reason}")
+            raise unjudged(ruling, result)
         return ruling
 
-    def _ruling(self, result: RunResult, task: str) -> Ruling | None:
+    def ruling(self, result: RunResult, task: str) -> Ruling | None:
+        """The same without an exception."""
         if self.check is not None:
-            try:
-                return verdict_of(self.check, result, task)
-            except Exception as error:
-                _say_once(self.check, error, task)
-                raise CheckError(
-                    f"the check raised {type(error).__name__}: {error}; expected a bool, a score or a Verdict for "
-                    f"every answer, and this one was {result.text[:200]!r}"
-                ) from error
+            return ask_check(self.check, result, task)
         reference = expected_answer(self.expected, task)
         return compare_with_expected(reference, result.text) if isinstance(reference, str) else reference
 
 
-def _say_once(check: Check, error: Exception, task: str) -> None:
-    kind = type(error).__name__
-    warn_once(
-        f"raising check {id(check)} {kind}",
-        "the check raised %s: %s, for the first time on the task %s; runs that it cannot judge are left out",
-        kind,
-        Content(to_text(error)),
-        Content(repr(task[:80])),
-    )
+def unjudged(ruling: Undecided, result: RunResult) -> CheckError:
+    """The error for a run that nobody could judge, which is neither a success nor a failure.
+
+    The check raised or gave something odd, or there is no expected answer for the task.
+    """
+    raised = f": {to_text(ruling.error)}" if ruling.error is not None else ""
+    error = CheckError(f"a run cannot be judged: {ruling.reason}{raised} (its answer was {result.text[:200]!r})")
+    error.__cause__ = ruling.error
+    return error
 
 
 @dataclass(frozen=True)
@@ -239,6 +232,7 @@ class Rerunner:
         emitter: Where the runs' spans go.
         is_shared: Whether every run is made on the same team object; runs then wait for each other.
         prompts: Gives what tells the agents other instructions, as in the run that is repeated.
+        name: The team's name; default the one that it has in its framework.
     """
 
     def __init__(
@@ -250,12 +244,14 @@ class Rerunner:
         *,
         is_shared: bool = False,
         prompts: Callable[[], Intervention | None] = lambda: None,
+        name: str | None = None,
     ) -> None:
         self.task, self.is_shared = task, is_shared
         self._make = make
         self._judge = judge
         self._emitter = emitter
         self._prompts = prompts
+        self._name = name
         self._turn: AbstractContextManager[Any] = threading.Lock() if is_shared else nullcontext()
 
     def run(self, intervention: Intervention | None = None, *, kind: RunKind = RunKind.REPLAY) -> Trial:
@@ -276,12 +272,14 @@ class Rerunner:
         run.intervention = watch if watch.parts else None
         begun = time.monotonic()
         result: RunResult | None = None
+        ruling: Ruling | None = None
         failure: Exception | None = None
         try:
             result = _conduct(made, run)
             # What the check traces belongs to the run, but what it calls is no step of it.
             with run.active(), unrecorded():
-                judged = judge_result(result, None if result.interrupted else self._judge.verdict(result, self.task))
+                ruling = None if result.interrupted else self._judge.ruling(result, self.task)
+            judged = judge_result(result, ruling)
         except Exception as error:
             failure, judged = error, judge_error(error)
         except BaseException as error:
@@ -293,12 +291,14 @@ class Rerunner:
             raise watch.failure
         if isinstance(failure, ReplayError) and not isinstance(failure, RecordedFailureError):
             raise failure
+        if isinstance(ruling, Undecided) and result is not None:
+            raise unjudged(ruling, result)
         return trial
 
     def _start(self, made: Made, kind: RunKind) -> RunInvocation:
         info = made.adapter.describe(made.call.team)
         start = RunStart(
-            team=info.name,
+            team=self._name or info.name,
             task=self.task,
             framework=made.adapter.name,
             framework_version=made.adapter.framework_version(),
@@ -331,6 +331,7 @@ def rerunner_of_call(
     *,
     prompts: Callable[[], Intervention | None] = lambda: None,
     built_with: Callable[[], Mapping[str, str]] = dict,
+    name: str | None = None,
 ) -> Rerunner:
     """A runner that repeats a call of the user's: the same method with the same arguments, on a team made anew."""
     bare = call.bare
@@ -347,8 +348,8 @@ def rerunner_of_call(
             return Made(adapter, replace(bare, team=team), is_hooked=True)
         return Made(adapter, replace(bare, team=source.anew(built_with())), is_hooked=False)
 
-    is_shared = not source.has_factory
-    return Rerunner(make, bare.task, judge, replaying_emitter(emitter), is_shared=is_shared, prompts=prompts)
+    is_shared, emitter = not source.has_factory, replaying_emitter(emitter)
+    return Rerunner(make, bare.task, judge, emitter, is_shared=is_shared, prompts=prompts, name=name)
 
 
 def replaying_emitter(emitter: Emitter | None = None) -> Emitter:

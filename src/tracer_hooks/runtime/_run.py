@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import inspect
 from collections.abc import Callable
 from typing import Any
 
+from opentelemetry.trace import NoOpTracerProvider
+
+from tracer_hooks.config import is_disabled
 from tracer_hooks.errors import AdapterError
-from tracer_hooks.runtime._hook import factory_of, hook, host_of
+from tracer_hooks.runtime._hook import factory_of, hook, hook_with, host_of
 from tracer_hooks.runtime._judging import run_awaitable
-from tracer_hooks.runtime._options import HookOptions, as_arun, as_run
+from tracer_hooks.runtime._options import HookOptions, as_arun, as_run, make_options
 from tracer_hooks.runtime._team_host import TeamHost
 from tracer_hooks.runtime._team_run import TeamRun, own_scope
 
@@ -22,14 +26,16 @@ def run(target: Any, task: str, **options: Any) -> TeamRun:
     Args:
         target: A factory, a team, or a function that takes a task; hooked already, or hooked now with ``options``.
         task: What to do.
-        **options: As for :func:`tracer_hooks.hook`; ignored when ``target`` is hooked already.
+        **options: As for :func:`tracer_hooks.hook`; when ``target`` is hooked already they are not used, and a log line
+            says so. Under ``TRACER_HOOKS_DISABLED`` the run is made once, and stays in memory: it is judged, and
+            neither exported, stored nor diagnosed.
 
     Raises:
         ConfigError: An option cannot be used.
         AdapterError: ``target`` is no team, or a factory that gave none.
     """
     own_scope()  # runs in tasks and threads below are then known as ours
-    hooked: Any = hook(target, **options)
+    hooked = _hooked(target, options)
     if factory_of(hooked) is not None:
         built = _guarded_call(hooked, lambda: _to_end(hooked()))
         if host_of(built) is None:
@@ -46,14 +52,14 @@ async def arun(target: Any, task: str, **options: Any) -> TeamRun:
     Args:
         target: A factory, a team, or a function that takes a task; hooked already, or hooked now with ``options``.
         task: What to do.
-        **options: As for :func:`tracer_hooks.hook`; ignored when ``target`` is hooked already.
+        **options: As for :func:`run`.
 
     Raises:
         ConfigError: An option cannot be used.
         AdapterError: ``target`` is no team, or a factory that gave none.
     """
     own_scope()
-    hooked: Any = hook(target, **options)
+    hooked = _hooked(target, options)
     if factory_of(hooked) is not None:
         built = await _guarded_acall(hooked, hooked)
         if host_of(built) is None:
@@ -63,25 +69,23 @@ async def arun(target: Any, task: str, **options: Any) -> TeamRun:
     return await _newest(hooked).diagnosed()
 
 
+def _hooked(target: Any, options: dict[str, Any]) -> Any:
+    """``target``, hooked; where everything is switched off, so that only the caller, who asks for it, sees the run."""
+    if is_disabled():
+        quiet = {"tracer_provider": NoOpTracerProvider(), "store": "off", "diagnose": False, "retries": 0}
+        own = {"prompts": "own", "prompt_control": 0.0, "on_finding": None}
+        return hook_with(target, make_options(**{**options, **quiet, **own}))
+    return hook(target, **options)
+
+
 def _call(hooked: Any, task: str) -> Callable[[], Any]:
     host = host_of(hooked)
     if host is None:
         raise AdapterError(f"{hooked!r} gave no team; expected a factory, a team, or a function that takes a task")
     if inspect.isroutine(hooked):
-        return _BoundCall(hooked, task)
+        return functools.partial(hooked, task)
     call = host.adapter.entry(hooked, task)
-    return _BoundCall(getattr(hooked, call.method), *call.args, **call.kwargs)
-
-
-class _BoundCall:
-    """A function with its arguments, which can be asked whether it is asynchronous."""
-
-    def __init__(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
-        self.function = function
-        self._args, self._kwargs = args, kwargs
-
-    def __call__(self) -> Any:
-        return self.function(*self._args, **self._kwargs)
+    return functools.partial(getattr(hooked, call.method), *call.args, **call.kwargs)
 
 
 def _guarded_call(hooked: Any, call: Callable[[], Any]) -> Any:
@@ -92,8 +96,7 @@ def _guarded_call(hooked: Any, call: Callable[[], Any]) -> Any:
 
 
 async def _guarded_acall(hooked: Any, call: Callable[[], Any]) -> Any:
-    function = getattr(call, "function", call)
-    is_async = inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)
+    is_async = inspect.iscoroutinefunction(call) or inspect.isasyncgenfunction(call)
     try:
         value = call() if is_async else await asyncio.to_thread(_drained, call)
         return await _awaited(value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from html import escape
@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tracer_hooks._background import DualEvent, process_lock
-from tracer_hooks._guard import guard
+from tracer_hooks._guard import guard, logger
 from tracer_hooks._lazy import cached_property
 from tracer_hooks.errors import ReplayError, TracerHooksError
 from tracer_hooks.frameworks import RunResult, Verdict
 from tracer_hooks.repair import Repair, RepairLog
 from tracer_hooks.replay import Tape
+from tracer_hooks.runtime._judging import loop_is_running
 from tracer_hooks.schema import Attribution, Finding, RunOutcome, Trajectory
 from tracer_hooks.telemetry import ContentPolicy
 
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
     from tracer_hooks.report import ReportRun
     from tracer_hooks.runtime._rerunner import Rerunner
     from tracer_hooks.store import RunPrompts
+
+_PATIENCE_S = 5.0
+_LOOP_PATIENCE_S = 2.0
+"""How long a diagnosis is waited for where nobody said for how long, and where an event loop is held up by that."""
 
 
 @dataclass(kw_only=True)
@@ -98,6 +103,8 @@ class TeamRun:
     """The team's name."""
     task: str
     """What it was asked to do."""
+    tags: Mapping[str, str] = field(default_factory=dict)
+    """What was said of it by ``hook(tags=...)`` and :func:`tracer_hooks.tags`."""
     attempts: list[Attempt] = field(default_factory=list)
     """Every attempt, in order."""
     repair: RepairLog | None = None
@@ -108,6 +115,8 @@ class TeamRun:
     again: Callable[[], Rerunner] | None = field(default=None, repr=False)
     """Makes what runs the team again, for replays."""
     _done: DualEvent = field(default_factory=DualEvent, repr=False)
+    _is_under_way: bool = field(default=False, repr=False)
+    """Whether a diagnosis is being made in the background that whoever asks for it may wait for."""
 
     @property
     def last(self) -> Attempt:
@@ -153,7 +162,12 @@ class TeamRun:
 
     @property
     def attribution(self) -> Attribution | None:
-        """The newest diagnosis among the attempts; None when nothing failed, or it is not ready (see :meth:`wait`)."""
+        """The newest diagnosis among the attempts; None when nothing failed.
+
+        One that is being made in the background is waited for, some seconds at most, which in asynchronous code holds
+        the event loop up; ``await run.diagnosed()`` does not. Where it takes longer, None comes with a log line.
+        """
+        self._expect_diagnosis()
         return next((a.attribution for a in reversed(self.attempts) if a.attribution is not None), None)
 
     @property
@@ -162,6 +176,7 @@ class TeamRun:
 
         Those of the newest diagnosis; of a run without one they are worked out when they are first asked for.
         """
+        self._expect_diagnosis()
         diagnosed = (attempt for attempt in reversed(self.attempts) if attempt.attribution is not None)
         attempt = next(diagnosed, self.attempts[-1] if self.attempts else None)
         return attempt.findings if attempt is not None else ()
@@ -204,10 +219,21 @@ class TeamRun:
         await self._done.wait_async()
         return self
 
+    def _expect_diagnosis(self) -> None:
+        """Wait for a diagnosis that is under way; once, if it takes long."""
+        if not self._is_under_way:
+            return
+        seconds = _LOOP_PATIENCE_S if loop_is_running() else _PATIENCE_S
+        if not self._done.wait(seconds):
+            said = "the diagnosis of the run of %r is on its way, and not there after %g s; await run.diagnosed()"
+            logger.warning(said, self.team, seconds)
+        self._is_under_way = False
+
     def report(self, path: str | Path = "report.html") -> Path:
         """Write the run as one self-contained HTML page and give its path."""
         from tracer_hooks.report import write_html
 
+        self._expect_diagnosis()
         target = Path(path)
         write_html(target, report_run(self))
         return target

@@ -15,7 +15,7 @@ from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random
 
 from tracer_hooks._background import close_before_fork, no_fork
 from tracer_hooks._files import HOME, make_store_file, opener, seal_home
-from tracer_hooks.config import store_path
+from tracer_hooks.config import sqlite_file, store_path
 from tracer_hooks.errors import StoreError
 from tracer_hooks.store._tables import is_up_to_date, prepare, read_version
 
@@ -43,7 +43,7 @@ def default_path() -> Path:
 
 def _store_file(path: str | os.PathLike[str]) -> Path:
     """``path`` made absolute; a directory stands for ``runs.sqlite`` inside it."""
-    given = Path(path).expanduser().absolute()
+    given = sqlite_file(path).expanduser().absolute()
     return given / _FILE if given.is_dir() else given
 
 

@@ -91,6 +91,8 @@ class _RunHead(Record):
     """Why the run was made."""
     prompts: RunPrompts | None = None
     """Which accepted prompts it was made on; None where there were none, or they were not asked for."""
+    tags: dict[Text, Text] = Field(default_factory=dict)
+    """What the user says of it, such as a release or a request."""
 
 
 class StoredRun(_RunHead):
@@ -192,10 +194,16 @@ def _row_of(run: StoredRun) -> dict[str, Any]:
         "output_tokens": min(usage.output_tokens, _LARGEST),
         "trajectory": pack(to_json(run.trajectory)),
         "prompts": None if run.prompts is None else run.prompts.model_dump_json(),
+        "tags": tags_column(run.tags),
         **attribution_columns(run.attribution),
         **repair_columns(run.repair),
         **tape_columns(run.tape),
     }
+
+
+def tags_column(tags: Mapping[str, str]) -> str | None:
+    """The column that holds tags; inside of its brackets stands what is looked for in it."""
+    return json.dumps(tags) if tags else None
 
 
 def attribution_columns(attribution: Attribution | None) -> dict[str, Any]:
@@ -279,6 +287,7 @@ def _head_of(row: Mapping[Any, Any]) -> dict[str, Any]:
     return {
         **{name: row[name] for name in _HEAD},
         "prompts": RunPrompts.model_validate_json(row["prompts"]) if row["prompts"] else None,
+        "tags": json.loads(row["tags"]) if row["tags"] else {},
         "started_at": from_microseconds(row["started_us"]),
         "ended_at": None if row["ended_us"] is None else from_microseconds(row["ended_us"]),
     }

@@ -31,6 +31,7 @@ from tracer_hooks.store._records import (
     repair_columns,
     run_of,
     summary_of,
+    tags_column,
     tape_columns,
 )
 from tracer_hooks.store._tables import ADDED_IN, prompt_outcomes, runs, version_of_file
@@ -183,6 +184,7 @@ class RunStore(StoreFile):
         team: str | None = None,
         outcome: RunOutcome | None = None,
         since: datetime | None = None,
+        tags: Mapping[str, str] | None = None,
     ) -> tuple[RunSummary, ...]:
         """Summaries of runs, the newest first, read without their trajectories.
 
@@ -191,6 +193,7 @@ class RunStore(StoreFile):
             team: Only runs of this team.
             outcome: Only runs that ended so.
             since: Only runs that began at or after this moment; a time zone is needed.
+            tags: Only runs with all of these tags.
         """
         if limit < 1:
             raise StoreError(f"limit must be at least 1, got {limit!r}. Next: pass limit=50")
@@ -204,6 +207,12 @@ class RunStore(StoreFile):
                 statement = statement.where(runs.c.outcome == outcome.value)
             if since is not None:
                 statement = statement.where(runs.c.started_us >= to_microseconds(since))
+            if tags and version_of_file(connection) < ADDED_IN["tags"]:
+                return ()
+            for key, value in (tags or {}).items():
+                # In JSON a quote within a text is escaped, so that no text can hold the like of a key with its value.
+                entry = (tags_column({key: value}) or "")[1:-1]
+                statement = statement.where(sa.func.instr(runs.c.tags, entry) > 0)
             return _summaries(connection, statement.limit(limit))
 
     def attributions(self, *run_ids: str) -> dict[str, Attribution]:

@@ -6,11 +6,9 @@ import sqlalchemy as sa
 
 from tracer_hooks.errors import StoreError
 
-STORE_VERSION = 4
-"""Version of the tables; raised with every change of them, with a migration. The next one is 6."""
-NEWEST_READ = 5
-"""Newest version of a file that is used as it is. Version 5 is version 4 with three tables and a column of ``runs`` for
-lessons, which were taken out again: nothing reads or changes what a file holds of them."""
+STORE_VERSION = 6
+"""Version of the tables; raised with every change of them, with a migration. Version 5 was version 4 with three tables
+and a column of ``runs`` for lessons, which were taken out again: nothing reads or changes what a file holds of them."""
 
 
 # In the words of their versions of the tables: those of the library may change once more, these steps may not.
@@ -38,10 +36,12 @@ MIGRATIONS = {
         "CREATE INDEX ix_prompt_events_team ON prompt_events (team)",
         "ALTER TABLE runs ADD COLUMN prompts TEXT",
     ),
+    4: (),
+    5: ("ALTER TABLE runs ADD COLUMN tags TEXT",),
 }
 """The statements under n turn tables of version n into version n + 1; they run inside the opening transaction."""
 
-ADDED_IN = {"tape": 2, "prompts": 4}
+ADDED_IN = {"tape": 2, "prompts": 4, "tags": 6}
 """Columns with the version that brought them: an older file that may not be changed is read without them."""
 
 PROMPTS_SINCE = 4
@@ -81,6 +81,7 @@ runs = sa.Table(
     sa.Column("rewrite", sa.LargeBinary),
     sa.Column("tape", sa.LargeBinary),
     sa.Column("prompts", sa.Text),  # which accepted prompts the run was made on: short JSON
+    sa.Column("tags", sa.Text),  # what the user says of it: JSON
 )
 
 # Prompts of a team: versions that are never deleted, which of them is used, and what was counted and done.
@@ -176,9 +177,9 @@ def read_version(connection: sa.Connection, tables: list[str]) -> int:
             f"the SQLite file holds the tables of another program ({shown}), "
             "expected a tracer-hooks run store. Run: export TRACER_HOOKS_STORE=another-file.sqlite"
         )
-    if found > NEWEST_READ:
+    if found > STORE_VERSION:
         raise StoreError(
-            f"the run store has version {found}, this version reads up to {NEWEST_READ}. "
+            f"the run store has version {found}, this version reads up to {STORE_VERSION}. "
             "Run: pip install --upgrade tracer-hooks"
         )
     return found

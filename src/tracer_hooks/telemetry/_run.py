@@ -6,8 +6,8 @@ import asyncio
 import threading
 import uuid
 import weakref
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from opentelemetry import context as otel_context
@@ -85,6 +85,8 @@ class RunStart:
     """1 for the first run of a call, 2 for its first retry."""
     agents: Sequence[AgentSpec] = ()
     """The roster, when it is known beforehand."""
+    tags: Mapping[str, str] = field(default_factory=dict)
+    """What the user says of it."""
     run_id: str = ""
     """Identifies the run; default a fresh id."""
     shows_span: bool = True
@@ -146,6 +148,7 @@ class RunInvocation(Invocation):
             semconv.SCHEMA_VERSION: SCHEMA_VERSION,
             semconv.RUN_ATTEMPT: start.attempt,
             semconv.RUN_TASK: start.task,
+            **{f"{semconv.TAG}.{key}": value for key, value in start.tags.items()},
             semconv.OI_GRAPH_NODE_PARENT_ID: outer.name if isinstance(outer, AgentInvocation) else None,
         }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import AsyncIterator
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 import tracer_hooks
 from tracer_hooks import semconv
 from tracer_hooks.errors import TracerHooksError
+from tracer_hooks.runtime import _team_run
 from tracer_hooks.schema import Attribution, RunOutcome, Trajectory
 
 from ._framework import Blame, Slow, run_of
@@ -72,12 +74,37 @@ async def test_async_code_never_waits(mode: Any, streams: bool) -> None:
     run = run_of(solve)
     assert run.outcome is RunOutcome.FAILED
     assert run.trajectory.steps[0].content == "It is 41."
-    assert run.attribution is None
+    assert run.last.attribution is None
     with pytest.raises(TimeoutError, match=r"was not done within 0\.01 s"):
         run.wait(0.01)
     slow.go.set()
     assert (await run.diagnosed()).attribution is not None
     assert slow.thread is not threading.current_thread()
+
+
+async def test_who_asks_for_a_diagnosis_under_way_waits_for_it() -> None:
+    slow = Slow()
+    solve = ateam(attributor=slow)
+    await solve("x")
+    threading.Timer(0.05, slow.go.set).start()
+    found = await asyncio.gather(*(asyncio.to_thread(getattr, run_of(solve), "attribution") for _ in range(2)))
+    await ateam()("x")
+    await (quick := ateam())("x")
+    assert [each.agent for each in (*found, run_of(quick).attribution) if each is not None] == ["solo"] * 3
+
+
+async def test_a_diagnosis_that_takes_long_holds_an_event_loop_up_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(_team_run, "_LOOP_PATIENCE_S", 0.01)
+    slow = Slow()
+    solve = ateam(attributor=slow)
+    await solve("x")
+    assert (run_of(solve).attribution, run_of(solve).attribution) == (None, None)
+    assert [line for line in caplog.messages if "on its way" in line] == caplog.messages
+    assert len(caplog.messages) == 1
+    slow.go.set()
+    assert (await run_of(solve).diagnosed()).attribution is not None
 
 
 def test_a_run_that_goes_on_has_no_attempts_yet() -> None:

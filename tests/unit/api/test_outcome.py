@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import math
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from fractions import Fraction
 from typing import Any, cast
 
@@ -79,7 +78,7 @@ class Judge:
         (lambda result: True, OK, None),
         (lambda result: False, FAILED, "check: the check returned False"),
         (is_right, FAILED, "check: is_right returned False"),
-        (lambda result: None, FAILED, "check: the check returned None; did it forget to return?"),
+        (lambda result: None, UNKNOWN, "the check returned None; did it forget to return?"),
         (lambda result: re.search("42", result.text), OK, None),
         (lambda result: "42" in result, OK, None),
         (lambda result: "43" in result, FAILED, "check: the check returned False"),
@@ -123,57 +122,62 @@ class Judge:
         (acheck_fails, FAILED, "check: not six times seven"),
         (asserts, FAILED, "check: 43 is missing"),
         (asserts_without_text, FAILED, "check: an assertion of asserts_without_text does not hold"),
-        (raises, FAILED, "check: KeyError: 'total'"),
+        (raises, UNKNOWN, "the check raised KeyError"),
     ],
 )
 def test_checks(check: Any, outcome: RunOutcome, reason: str | None) -> None:
     assert judged(check) == (outcome, reason)
 
 
-def test_what_a_check_may_not_return_is_said_once_and_not_retried(caplog: pytest.LogCaptureFixture) -> None:
-    calls = []
+@pytest.mark.parametrize(
+    ("check", "said"),
+    [
+        (lambda result: object, f"the check returned <class 'object'>, {WANTED}; "),
+        (lambda result: None, "the check returned None; did it forget to return? "),
+        (raises, "raises raised KeyError: 'total', on the task 'a'; "),
+    ],
+)
+def test_what_decides_nothing_is_said_once_and_held_against_nobody(
+    check: Any, said: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    asked: list[str] = []
+    told: list[tracer_hooks.TeamRun] = []
 
+    @tracer_hooks.hook(check=check, retries=3, on_failure=told.append)
     def team(task: str) -> str:
-        calls.append(task)
+        asked.append(task)
         return "fine"
 
-    def check(result: RunResult) -> Any:
-        return object
-
-    hooked = tracer_hooks.hook(team, check=check, retries=2)
-    with caplog.at_level(logging.WARNING, "tracer_hooks"):
-        assert [hooked("a"), hooked("b")] == ["fine", "fine"]
-    assert calls == ["a", "b"]
-    assert caplog.messages == [
-        f"check returned <class 'object'>, {WANTED}; the outcome of such a run is not known",
-    ]
+    assert [team("a"), team("b")] == ["fine", "fine"]
+    run = run_of(team)
+    assert (asked, told, run.attribution, run.repair) == (["a", "b"], [], None, None)
+    assert (run.outcome, run.trajectory.outcome) == (UNKNOWN, UNKNOWN)
+    assert "total" not in f"{run.outcome_reason} {run.trajectory.outcome_reason}"
+    judged(asserts)  # a verdict, of which nothing is said
+    assert [line.partition("he outcome of such a run is not known")[0][:-1] for line in caplog.messages] == [said]
 
 
-def test_a_check_that_raises_is_logged_once_but_an_assertion_is_not(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.WARNING, "tracer_hooks"):
-        judged(asserts)
-        assert not caplog.messages
-        judged(raises)
-    assert caplog.messages == ["raises raised KeyError: 'total'; the run counts as failed"]
+@pytest.mark.parametrize("kind", [TimeoutError, asyncio.CancelledError])
+async def test_a_timeout_or_cancellation_within_the_check_is_not_the_teams(kind: type[BaseException]) -> None:
+    async def slow(result: RunResult) -> bool:
+        raise kind
+
+    async def team(task: str) -> str:
+        return "It is 42."
+
+    runs = await asyncio.gather(*(tracer_hooks.arun(team, "x", check=slow, retries=1) for _ in range(2)))
+    runs.append(await asyncio.to_thread(tracer_hooks.run, lambda task: "It is 42.", "x", check=slow, retries=1))
+    for run in runs:
+        assert (run.outcome, run.outcome_reason) == (UNKNOWN, f"the check raised {kind.__name__}")
+        assert len(run.attempts) == 1
 
 
-@pytest.mark.parametrize("run", [tracer_hooks.run], ids=["sync"])
-def test_an_async_check_works_in_sync_code_inside_a_running_loop(run: Callable[..., Any]) -> None:
-    async def main() -> Any:
-        return run(lambda task: "It is 42.", "x", check=acheck)
-
-    assert asyncio.run(main()).outcome is OK
-
-
-def test_an_async_check_that_raises_inside_a_running_loop_is_a_failure() -> None:
+async def test_an_async_check_is_asked_in_sync_code_inside_a_running_loop() -> None:
     async def broken(result: RunResult) -> bool:
         raise KeyError("total")
 
-    async def main() -> Any:
-        return tracer_hooks.run(lambda task: "It is 42.", "x", check=broken)
-
-    run = asyncio.run(main())
-    assert (run.outcome, run.outcome_reason) == (FAILED, "check: KeyError: 'total'")
+    assert judged(acheck) == (OK, None)
+    assert judged(broken) == (UNKNOWN, "the check raised KeyError")
 
 
 async def test_a_sync_and_an_async_check_in_async_code() -> None:

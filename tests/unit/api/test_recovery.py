@@ -35,11 +35,7 @@ def test_a_retry_goes_on_at_the_blamed_step() -> None:
     assert trial.usage == USAGE + USAGE
     assert log.kept_usage == USAGE
     assert log.stopped == "the run was recovered"
-    assert log.verified is not None
-    assert (log.verified.agent, log.verified.step) == ("solver", 1)
-    assert log.verified.reason == (
-        "the run passed when it was resumed at step 1, with the steps before it as they were"
-    )
+    assert (log.passed_from, log.verified) == (1, None), "one passed trial verifies no step"
 
 
 def test_the_span_of_a_retry_says_what_it_tries() -> None:
@@ -108,11 +104,11 @@ def test_a_team_that_does_something_else_is_run_anew_from_there_and_it_is_said()
     (trial,) = log_of(solve).trials
     assert "no step was kept" in trial.note
     assert "step 0" in trial.note
-    assert log_of(solve).verified is None, "a run from scratch says nothing of a step"
+    assert log_of(solve).passed_from is None, "it left the record"
     assert log_of(solve).kept_usage == Usage()
 
 
-def test_tools_of_kept_steps_are_not_called_again_and_later_ones_obey_their_rules() -> None:
+def test_tools_of_kept_steps_are_built_again_and_all_obey_their_rules() -> None:
     booked: list[str] = []
 
     @tracer_hooks.tool
@@ -134,7 +130,7 @@ def test_tools_of_kept_steps_are_not_called_again_and_later_ones_obey_their_rule
     desk = Desk(second_time)
     solve = hooked(desk)
     assert solve("x") == "It is 42."
-    assert booked == ["planner", "solver", "writer", "solver", "writer"]
+    assert booked == ["planner", "solver", "writer"] * 2, "those of kept steps run again, for what they do to the team"
 
     booked.clear()
     desk = Desk(second_time)

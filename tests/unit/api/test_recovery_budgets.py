@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 import tracer_hooks
 from tracer_hooks import RunOutcome
+from tracer_hooks.config import CaptureConfig, ContentCapture
 from tracer_hooks.repair import RepairTarget, RetryPolicy
 from tracer_hooks.schema import Attribution, Usage
-from tracer_hooks.store import RunStore
+from tracer_hooks.telemetry import ChatReply
 
 from ._framework import Blame
-from ._office import At, Office, always_wrong, hooked, log_of, second_time, team_key
+from ._office import At, Office, always_wrong, hooked, log_of, second_time
 
 
 def failing_inner(calls: list[str], retries: Any) -> Any:
@@ -101,7 +101,7 @@ def test_a_fault_of_the_environment_is_waited_out_and_not_repaired(monkeypatch: 
     assert [trial.repair.is_plain for trial in log_of(team).trials] == [True, True]
 
 
-def test_what_fails_on_the_environment_teaches_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_fails_on_the_environment_teaches_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("time.sleep", lambda seconds: None)
     office = Office(always_wrong)
     answers = iter([office, TimeoutError("no answer"), office])
@@ -117,12 +117,38 @@ def test_what_fails_on_the_environment_teaches_nothing(path: Path, monkeypatch: 
             raise answer
         return answer(task)
 
-    team = tracer_hooks.hook(solve, expected="42", retries=2, attributor=Told(), repair="search", store=path)
+    strategies = ["resample", "plain"]
+    team = tracer_hooks.hook(solve, expected="42", retries=2, attributor=Told(), repair=strategies, store="off")
     team("x")
-    assert len(log_of(team).trials) == 2
-    with RunStore(path, read_only=True) as store:
-        rows = store.repair_counts(team_key())
-    assert sum(row[4] for row in rows) == 1
+    assert [trial.repair.resume_from for trial in log_of(team).trials] == [1, None], "the first one's turn was used"
+
+
+def test_tokens_that_no_model_reports_are_estimated_and_it_is_said() -> None:
+    class Silent(Office):
+        def ask(self, agent: str, messages: list[dict[str, str]]) -> ChatReply:
+            return ChatReply(content=super().ask(agent, messages).content)
+
+    policy = RetryPolicy(max_retries=9, max_tokens=40)
+    team = hooked(Silent(always_wrong), retries=policy, repair="plain")
+    team("x " * 40)
+    log = log_of(team)
+    assert len(log.trials) == 1
+    assert log.stopped.startswith("about ")
+    assert "the model reports no usage" in log.stopped
+    assert log.usage.total >= 40
+
+
+def test_tokens_that_cannot_even_be_estimated_allow_one_retry_and_it_is_said() -> None:
+    class Silent(Office):
+        def ask(self, agent: str, messages: list[dict[str, str]]) -> ChatReply:
+            return ChatReply(content=super().ask(agent, messages).content)
+
+    policy = RetryPolicy(max_retries=9, max_cost=1, input_price=1)
+    without = CaptureConfig(record=ContentCapture.OFF)
+    team = hooked(Silent(always_wrong), retries=policy, repair="plain", capture=without)
+    team("x")
+    assert len(log_of(team).trials) == 1
+    assert "the bound cannot be kept" in log_of(team).stopped
 
 
 async def test_waiting_lets_the_event_loop_go_on_and_can_be_cancelled() -> None:
@@ -151,16 +177,3 @@ def test_on_attempt_is_told_of_every_attempt_and_may_raise(caplog: pytest.LogCap
     assert solve("x") == "It is 42."
     assert seen == [(1, RunOutcome.FAILED, True), (2, RunOutcome.SUCCEEDED, False)]
     assert len([line for line in caplog.messages if "on_attempt raised KeyError" in line]) == 2
-
-
-def test_what_helped_is_kept_in_numbers_for_the_next_process(path: Path) -> None:
-    secret = "the secret of task seven"
-    solve = hooked(Office(always_wrong), repair="search", retries=3, store=path)
-    solve(secret)
-    with RunStore(path, read_only=True) as store:
-        (team,) = {run.team for run in store.list()}
-        assert team == "solve"
-        rows = store.repair_counts(team_key())
-    assert sum(row[4] for row in rows) == 3
-    assert sum(row[5] for row in rows) == 0
-    assert secret not in repr(rows)

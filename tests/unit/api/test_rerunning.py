@@ -14,6 +14,7 @@ from tracer_hooks.rerun._targets import rerunner
 from tracer_hooks.schema import RunOutcome
 
 from ._framework import BenchAdapter, BenchTeam, run_of
+from ._spans import Recording, attributes
 
 
 def right(told: str, task: str) -> str:
@@ -94,10 +95,20 @@ def test_a_run_whose_team_is_gone_says_how_to_run_it_again(bench: BenchAdapter) 
         again.run()
 
 
-def test_a_run_that_nobody_can_judge_is_neither_passed_nor_failed() -> None:
-    check: Any = lambda result: "yes"  # noqa: E731
-    with pytest.raises(CheckError, match=r"a run cannot be judged: .*returned 'yes'"):
-        rerunner(plain, "x", check=check).run()
+@pytest.mark.parametrize(
+    ("check", "why"),
+    [
+        (lambda result: "yes", "the check returned 'yes'"),
+        (lambda result: None, r"the check returned None; did it forget to return\?"),
+        (lambda result: result["x"], "the check raised TypeError: "),
+    ],
+)
+def test_a_run_that_nobody_can_judge_is_neither_passed_nor_failed(check: Any, why: str) -> None:
+    seen = Recording()
+    hooked = tracer_hooks.hook(plain, check=check, tracer_provider=seen.provider)
+    with pytest.raises(CheckError, match=f"a run cannot be judged: ({why})"):
+        rerunner(hooked, "x").run()
+    assert attributes(seen.root)["tracer_hooks.run.outcome"] == "unknown"
 
 
 def test_an_interrupt_of_the_process_ends_the_run() -> None:

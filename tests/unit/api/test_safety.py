@@ -53,8 +53,11 @@ class BrokenProvider:
 @pytest.mark.parametrize(
     ("options", "lines"),
     [
-        ({"attributor": Broken()}, ["diagnose the run"]),
-        ({"attributor": Blame(("solo",)), "repair": BrokenStrategy(), "retries": 1}, ["choose a repair"]),
+        ({"attributor": Broken()}, ["could not diagnose the run"]),
+        (
+            {"attributor": Blame(("solo",)), "repair": BrokenStrategy(), "retries": 1},
+            ["repair strategy 'broken' raised RuntimeError: no words"],
+        ),
     ],
 )
 def test_what_is_broken_costs_one_line(
@@ -63,9 +66,8 @@ def test_what_is_broken_costs_one_line(
     hooked = tracer_hooks.hook(solve, check=lambda result: False, **{"attributor": Blame(("solo",)), **options})
     assert hooked("x") == "It is 41."
     assert run_of(hooked).outcome is RunOutcome.FAILED
-    got = [message for message in caplog.messages if "could not" in message]
-    assert len(got) == len(lines)
-    assert all(f"could not {line}" in message for line, message in zip(lines, got, strict=True))
+    assert [message for message in caplog.messages if lines[0] in message] == caplog.messages[:1]
+    assert len(caplog.messages) == len(lines)
     run_of(hooked).wait(timeout=5)
 
 

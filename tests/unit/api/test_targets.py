@@ -260,17 +260,27 @@ def test_a_team_whose_class_alone_is_patched_is_hooked_until_it_is_unhooked(
     assert (vars(team), BenchTeam.run) == (before, plain_run)
 
 
-def test_hooking_twice_changes_nothing(bench: BenchAdapter) -> None:
-    team = tracer_hooks.hook(BenchTeam(right), expected="42")
+def test_hooking_twice_changes_nothing_and_names_what_is_not_used(
+    bench: BenchAdapter, caplog: pytest.LogCaptureFixture
+) -> None:
+    team = tracer_hooks.hook(BenchTeam(right), expected="42", retries=0)
     entry = vars(team)["run"]
-    assert tracer_hooks.hook(team, expected="0") is team
+    assert tracer_hooks.hook(team, expected="42", retries=0) is tracer_hooks.hook(team) is team
+    assert caplog.messages == []
+    for _ in range(2):
+        assert tracer_hooks.hook(team, expected="0", retries=0, store="off") is team
+    assert tracer_hooks.run(team, "x", expected="0", store="off").outcome is RunOutcome.SUCCEEDED
     assert vars(team)["run"] is entry
 
     function = tracer_hooks.hook(lambda task: "42")
-    assert tracer_hooks.hook(function) is function
-
     factory = tracer_hooks.hook(lambda prompts=None: team)
-    assert tracer_hooks.hook(factory) is factory
+    for hooked in (function, factory):
+        assert tracer_hooks.hook(hooked) is tracer_hooks.hook(hooked, retries=2) is hooked
+    assert [line.partition(" for ")[0] for line in caplog.messages] == [
+        "tracer-hooks does not use expected=, store=",
+        "tracer-hooks does not use retries=",
+        "tracer-hooks does not use retries=",
+    ]
 
 
 def test_unhooked_functions_are_called_without_us_and_can_be_hooked_again() -> None:

@@ -17,7 +17,6 @@ import pytest
 import tracer_hooks
 from tracer_hooks import _background
 from tracer_hooks._background import TaskQueue, in_daemon_thread
-from tracer_hooks.errors import StoreError
 from tracer_hooks.runtime import _store_writer
 from tracer_hooks.store import PackedRun, RunStore, Writing
 
@@ -308,41 +307,6 @@ def test_a_run_that_cannot_be_written_does_not_hold_up_others(
     assert "does not store a run: it cannot be written (ValueError: no such value)" in caplog.messages[0]
 
 
-def test_what_cannot_be_kept_beside_a_run_does_not_hold_it_up(
-    path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fails(*_: object) -> None:
-        raise StoreError("no such table")
-
-    monkeypatch.setattr(Writing, "add_repair_counts", fails)
-    hooked = tracer_hooks.hook(lambda task: "41", expected="42", retries=1, store=path)
-    for task in ("a", "b"):
-        hooked(task)
-    assert tracer_hooks.flush()
-    assert tasks_in(path) == {"a", "b"}
-    assert [line for line in caplog.messages if "no such table" in line] == [
-        "tracer-hooks cannot keep what helped: no such table"
-    ]
-
-
-def test_what_helped_before_is_not_known_where_the_store_cannot_say_it(
-    path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fails(*_: object) -> None:
-        raise StoreError("no such table")
-
-    hooked = tracer_hooks.hook(lambda task: "41", expected="42", retries=1, store=path)
-    hooked("a")
-    assert tracer_hooks.flush()
-    monkeypatch.setattr(RunStore, "repair_counts", fails)
-    assert [hooked("b"), hooked("c")] == ["41", "41"]
-    assert tracer_hooks.flush()
-    assert tasks_in(path) == {"a", "b", "c"}
-    assert [line for line in caplog.messages if "no such table" in line] == [
-        "tracer-hooks does not know what helped before: no such table"
-    ]
-
-
 async def test_what_a_daemon_raises_reaches_whoever_awaits_it() -> None:
     def work() -> None:
         raise KeyError("total")
@@ -368,17 +332,8 @@ def test_a_locked_store_holds_up_the_end_of_a_process_once(path: Path, tmp_path:
 def test_writers_in_eight_processes_lose_nothing(path: Path, tmp_path: Path) -> None:
     process = started(EIGHT_WITH_MANY, tmp_path, str(path), "12", "nobody", seconds="60")
     output, errors = process.communicate(timeout=200)
-    assert (output, errors, process.returncode) == ("done\n" * 8, "", 0)
+    assert (output.count("done"), errors, process.returncode) == (8, "", 0)
     assert tasks_in(path) == {f"writer {writer} {number}" for writer in range(8) for number in range(12)}
-
-
-def test_the_time_to_wait_is_checked_when_a_team_is_hooked(monkeypatch: pytest.MonkeyPatch) -> None:
-    for wrong in ("soon", "-1", "nan", "1e9"):
-        monkeypatch.setenv("TRACER_HOOKS_EXIT_SECONDS", wrong)
-        with pytest.raises(
-            tracer_hooks.TracerHooksError, match=r"TRACER_HOOKS_EXIT_SECONDS is .* expected seconds from"
-        ):
-            tracer_hooks.hook(lambda task: task)
 
 
 # --- the parts -------------------------------------------------------------------------------------------------------

@@ -42,7 +42,9 @@ class Command:
             assert cli.run_app() == code, err.getvalue()
         return out.getvalue(), err.getvalue()
 
-    def put(self, name: str, *findings: Finding, at_day: int = 0, certainty: str = "weak", task: str = "Add.") -> None:
+    def put(
+        self, name: str, *findings: Finding, at_day: int = 0, certainty: str = "weak", task: str = "Add.", **tags: str
+    ) -> None:
         steps = tuple(Step(index=index, agent="clerk", content="17 + 25 = 41") for index in range(2))
         run = Trajectory(run_id=name, team="office", task=task, steps=steps, outcome=RunOutcome.FAILED)
         if not findings:
@@ -55,7 +57,7 @@ class Command:
         self.store.save(
             StoredRun(
                 run_id=name, session_id=name, team="office", task=task, outcome=run.outcome, trajectory=run,
-                started_at=BEGAN + timedelta(days=at_day), attribution=found if findings else None,
+                started_at=BEGAN + timedelta(days=at_day), attribution=found if findings else None, tags=tags,
             )
         )  # fmt: skip
 
@@ -181,6 +183,30 @@ def test_runs_list_finds_by_diagnosis_and_time(command: Command) -> None:
     assert "no run is like that" in command("runs", "list", "--agent", "nobody")[1]
     (run,) = json.loads(command("runs", "list", "--json", "--kind", "ending")[0])["runs"]
     assert (run["certainty"], run["findings"]) == ("weak", ["ending"])
+
+
+def test_runs_and_issues_are_found_by_tags(command: Command) -> None:
+    command.put("old", MOCK, release="1.3")
+    command.put("new", LIMIT, release="1.4", user="a=b")
+    (run,) = json.loads(command("runs", "list", "--json", "--tag", "release=1.4", "--tag", "user=a=b")[0])["runs"]
+    assert (run["run_id"], run["tags"]) == ("new", {"release": "1.4", "user": "a=b"})
+    assert "no run is like that" in command("runs", "list", "--tag", "release=1")[1]
+    assert "tags: release=1.4, user=a=b" in command("runs", "show", "new")[0]
+    (issue,) = json.loads(command("issues", "--json", "--tag", "release=1.4")[0])["issues"]
+    assert issue["kind"] == "ending"
+    assert "no run is like that" in command("issues", "--tag", "release=2")[1]
+    for wrong in (("release",), ("=1",), ("a=1", "--tag", "a=2")):
+        for listing in (("runs", "list"), ("issues",)):
+            assert "expected KEY=VALUE, each key once" in command(*listing, "--tag", *wrong, code=2)[1]
+
+
+def test_a_store_behind_a_url_is_refused(command: Command) -> None:
+    for listing in (("runs", "list"), ("issues",), ("prompts", "list"), ("diagnose", "x")):
+        refused = command(*listing, "--store", "postgresql://u:pw@h/db", code=2)[1]
+        assert "URL of 'postgresql'" in refused
+        assert "pw" not in refused
+    command.put("old")
+    assert "old" in command("runs", "list", "--store", f"sqlite:///{command.store.path}")[0]
 
 
 def test_runs_list_fits_80_columns(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:

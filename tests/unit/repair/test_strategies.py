@@ -22,7 +22,7 @@ from tracer_hooks.repair import (
     RewrittenInstructions,
     WrittenGuidance,
 )
-from tracer_hooks.schema import RunOutcome, Usage
+from tracer_hooks.schema import ErrorMode, RunOutcome, Usage
 
 from ._failures import blame, failure, found, run
 
@@ -182,3 +182,15 @@ def test_what_a_model_may_return(reply: Any, text: str, usage: tuple[int, int] |
 @pytest.mark.parametrize("reply", ["", " \n", "```", None, 3, SimpleNamespace(text=None)])
 def test_a_model_that_writes_nothing_proposes_nothing(reply: Any) -> None:
     assert WrittenGuidance(Model(reply)).propose(failure(attribution=blame()), 1) is None
+
+
+@pytest.mark.parametrize(
+    ("mode", "said"), [(ErrorMode.FM_3_2, "Do not make this mistake: The agent"), (None, "Check every fact")]
+)
+def test_new_instructions_keep_the_old_ones_and_name_the_mistake(mode: ErrorMode | None, said: str) -> None:
+    repair = proposed(RewrittenInstructions(), failure(attribution=blame(mode=mode)), 1)
+    assert (repair.target, repair.agent) == (RepairTarget.INSTRUCTIONS, "solver")
+    assert repair.text.startswith("You are a solver. Reply with the number.\n\nAn earlier run failed at your step.")
+    assert said in repair.text
+    assert RewrittenInstructions().propose(failure(run(solver=None), blame()), 1) is None
+    assert RewrittenInstructions().propose(failure(), None) is None

@@ -17,7 +17,7 @@ def trial(
     attempt: int | None, target: RepairTarget = RepairTarget.NOTHING, *, passed: bool = False, **fields: Any
 ) -> PastTrial:
     """A trial of 100 tokens and two seconds; fields of the repair and of the trial by name."""
-    of_trial = {name: fields.pop(name) for name in ("score", "note") if name in fields}
+    of_trial = {name: fields.pop(name) for name in ("score", "note", "left_record") if name in fields}
     fields.setdefault("text", "" if target is RepairTarget.NOTHING else TOLD)
     if target not in (RepairTarget.NOTHING, RepairTarget.TASK):
         fields.setdefault("agent", "writer")

@@ -10,7 +10,6 @@ from tracer_hooks.schema import (
     AgentSpec,
     Attribution,
     Candidate,
-    DecisiveStep,
     Evidence,
     RunOutcome,
     Step,
@@ -96,8 +95,7 @@ def poisoned_repairs(bad: str) -> RepairLog:
         for attempt in (None, 2)
     ]
     passed = trials[-1].model_copy(update={"outcome": RunOutcome.SUCCEEDED})
-    verified = DecisiveStep(agent=bad, step=1, reason=bad)
-    return RepairLog(trials=(*trials, passed), stopped=bad, verified=verified)
+    return RepairLog(trials=(*trials, passed), stopped=bad)
 
 
 @pytest.mark.parametrize("bad", ATTACKS)

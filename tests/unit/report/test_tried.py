@@ -7,14 +7,12 @@ import io
 import pytest
 from rich.console import Console
 
-from tracer_hooks.repair import RepairLog, RepairTarget
+from tracer_hooks.repair import PastTrial, RepairLog, RepairTarget
 from tracer_hooks.report import ReportAttempt, repair_line, repair_text
-from tracer_hooks.schema import DecisiveStep, RunOutcome, Usage
+from tracer_hooks.schema import RunOutcome, Usage
 
 from ._pages import failed_run, page_of
 from ._repairs import TOLD, log_of, pages_of, trial
-
-VERIFIED = DecisiveStep(agent="writer", step=2)
 
 
 def shown(log: RepairLog, *, width: int = 200) -> str:
@@ -33,7 +31,6 @@ RECOVERED = log_of(
     trial(2, RepairTarget.TASK, score=0.25, reason="'feedback_in_task' promises more"),
     trial(3, RepairTarget.MESSAGE, resume_from=2, passed=True),
     stopped="the run was recovered",
-    verified=VERIFIED,
     kept_usage=Usage(input_tokens=1000, output_tokens=34),
 )
 
@@ -82,35 +79,39 @@ def test_the_header_counts_what_was_spent_and_not_what_was_kept() -> None:
     assert "1,380 tokens in, 54 out" in facts  # 1,200 + 90 + 90, and 34 + 10 + 10
 
 
-def test_a_verified_step_is_told_no_surer_than_its_number() -> None:
+def test_a_step_that_a_run_passed_from_is_told_no_surer_than_its_number() -> None:
     for text in both(RECOVERED):
-        assert "The run passed when it was resumed at step 2 (writer), with all before it as it was: once" in text
-        assert "That may be luck." in text
-        assert "either may have helped" in text, "what was told at the same step may be the cure, too"
+        assert "Passed when resumed at step 2, once. That may be luck: nothing was run beside it" in text
+        assert "erified" not in text
+
+
+@pytest.mark.parametrize("control", [trial(2, resume_from=2), trial(2, resume_from=3)])
+def test_a_verified_step_has_a_control_and_counts(control: PastTrial) -> None:
+    log = log_of(control, trial(3, RepairTarget.MESSAGE, resume_from=2, passed=True))
+    assert log.verified is not None
+    assert (log.verified.agent, log.verified.step) == ("writer", 2)
+    for text in both(log):
+        assert "Passed 1 of 1 times when resumed at step 2 and told something, 0 of 1 when told nothing there" in text
 
 
 @pytest.mark.parametrize(
-    ("earlier", "words"),
+    "trials",
     [
-        ([trial(2, resume_from=2)], "once, of 2 trials from there"),
-        ([trial(2, resume_from=3)], "Resumed later it failed once, as it would with an error in between."),
-        ([trial(2, resume_from=3), trial(2, resume_from=3)], "Resumed later it failed twice"),
+        [trial(2), trial(3, RepairTarget.MESSAGE, resume_from=2, passed=True)],  # a run from scratch is no control
+        [trial(2, resume_from=3), trial(3, passed=True)],
+        [trial(2, resume_from=1, left_record=True), trial(3, RepairTarget.MESSAGE, resume_from=2, passed=True)],
     ],
 )
-def test_the_number_has_the_trials_before_it(earlier: list[object], words: str) -> None:
-    log = log_of(*earlier, trial(3, resume_from=2, passed=True), verified=VERIFIED)  # type: ignore[arg-type]
-    for text in both(log):
-        assert words in text
-        assert "either may have helped" not in text
+def test_without_a_control_no_step_is_verified(trials: list[PastTrial]) -> None:
+    assert log_of(*trials).verified is None
 
 
 @pytest.mark.parametrize(
     ("step", "words"),
-    [(None, "a run from scratch that passes does not say"), (2, "did not keep to the record before the step")],
+    [(None, "A run from scratch that passes does not say"), (2, "did not keep to the record before the step")],
 )
 def test_a_recovery_that_verifies_nothing_says_so(step: int | None, words: str) -> None:
-    for text in both(log_of(trial(2, resume_from=step, passed=True))):
-        assert "No step is verified: " in text
+    for text in both(log_of(trial(2, resume_from=step, passed=True, left_record=step is not None))):
         assert words in text
 
 
@@ -194,14 +195,6 @@ def test_one_repair_in_a_few_words() -> None:
     assert repair_line(repair, failed_run()) == "told writer, with its next message, resumed at step 2 (writer)"
     assert repair_line(repair) == "told writer, with its next message, resumed at step 2"
     assert repair_line(trial(2).repair, failed_run()) == "tried again, from scratch"
-
-
-def test_other_instructions_may_have_helped_or_asking_again() -> None:
-    log = log_of(
-        trial(2, RepairTarget.INSTRUCTIONS, resume_from=2, passed=True, text="Write.\nBe long."), verified=VERIFIED
-    )
-    for text in both(log):
-        assert "The other instructions of writer, or asking again: either may have helped." in text
 
 
 def test_of_many_trials_the_terminal_says_how_many_it_leaves_out() -> None:

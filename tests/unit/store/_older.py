@@ -65,8 +65,7 @@ def older(folder: Path, version: int) -> Path:
     with RunStore(path) as store:
         store.save(make_run("old-1"))
     with closing(sqlite3.connect(path)) as connection, connection:
-        since = {**dict.fromkeys(PROMPT_TABLES, 4), "repair_counts": 3}
-        for table in (name for name, added in since.items() if added > version):
+        for table in PROMPT_TABLES if version < 4 else ():
             connection.execute(f"drop table {table}")
         for column in (name for name, added in ADDED_IN.items() if added > version):
             connection.execute(f"alter table runs drop column {column}")

@@ -90,6 +90,13 @@ def test_list_is_newest_first_and_filters(store: RunStore) -> None:
     assert [run.run_id for run in store.list(team="writers")] == ["other"]
     assert [run.run_id for run in store.list(outcome=RunOutcome.FAILED)] == ["other", "old"]
     assert [run.run_id for run in store.list(since=NOON + timedelta(minutes=5))] == ["new", "other"]
+    store.save(make_run("tagged", minutes=-1, tags={"release": "1.4", "user.id": 'a "b", "c": "d"', "beta": "true"}))
+    store.save(make_run("later", minutes=-2, tags={"release": "1.40"}))
+    assert [run.tags.get("release") for run in store.list()] == [None, None, None, "1.4", "1.40"]
+    assert [run.run_id for run in store.list(tags={"release": "1.4", "beta": "true"})] == ["tagged"]
+    assert [run.run_id for run in store.list(tags={"user.id": 'a "b", "c": "d"'})] == ["tagged"]
+    for none in ({"c": "d"}, {"release": "1"}, {"elease": "1.4"}, {"release": "1.4", "beta": "false"}):
+        assert store.list(tags=none) == ()
     with pytest.raises(StoreError, match="limit must be at least 1, got 0"):
         store.list(limit=0)
     with pytest.raises(StoreError, match="time zone"):

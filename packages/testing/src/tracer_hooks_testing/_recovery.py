@@ -104,6 +104,7 @@ class RecoveryContract(ContractBase):
             retry_streams=True,
             repair=fixed,
             attributor=fixed,
+            tools="replayable",
             diagnose="inline",
             store="off",
         )
@@ -124,8 +125,8 @@ class RecoveryContract(ContractBase):
         assert isinstance(log, RepairLog)
         (trial,) = log.trials
         assert (trial.passed, trial.note, log.stopped) == (True, "", "the run was recovered")
-        assert log.verified is not None
-        assert log.verified.agent == "writer"
+        assert log.passed_from is not None
+        assert run.trajectory.steps[log.passed_from].agent == "writer"
         assert log.kept_usage.input_tokens > 0
         assert trial.usage.input_tokens < sum(step.usage.input_tokens for step in run.trajectory.steps if step.usage)
 

@@ -204,7 +204,7 @@ def test_a_check_that_raises_is_counted_and_judged_again_in_the_next_session(tmp
         return True
 
     found = builder(tmp_path, check=fragile, faults_per_run=0).build()
-    assert [one["reason"][:32] for one in found.discarded] == ["the check raised ValueError: can"]
+    assert ["the check raised ValueError: can" in one["reason"] for one in found.discarded] == [True]
     assert len(found.clean) == 3
     assert len(builder(tmp_path, check=lambda result: True, faults_per_run=0).build().clean) == 4
 
@@ -219,7 +219,7 @@ def test_a_check_that_raises_on_most_tasks_leaves_the_others(tmp_path: Path, cap
     found = work.build()
     assert len(found.clean) == 2
     assert work.broken_off == 18
-    said = [record.getMessage() for record in caplog.records if "the check raised" in record.getMessage()]
+    said = [record.getMessage() for record in caplog.records if "raised ValueError" in record.getMessage()]
     assert len(said) == 1
     assert "ValueError: cannot read that" in said[0]
     assert "Shelf 1 has" in said[0]
