@@ -40,19 +40,8 @@ _LONGEST_SAYING = 3_000
 _EMPTY = frozenset(
     (
         *("true", "false", "none", "null", "unknown", "terminate", "done", "error", "success", "failed", "completed"),
-        *(
-            "correct",
-            "incorrect",
-            "right",
-            "wrong",
-            "approved",
-            "rejected",
-            "accepted",
-            "agreed",
-            "checked",
-            "verified",
-        ),
-        *("confirmed", "thanks", "okay", "fine", "good", "great", "complete", "finished", "pass", "fail"),
+        *("correct", "incorrect", "right", "wrong", "approved", "rejected", "accepted", "agreed", "checked"),
+        *("verified", "confirmed", "thanks", "okay", "fine", "good", "great", "complete", "finished", "pass", "fail"),
     )
 )
 _PLAIN_FIELDS = frozenset(("answer", "content", "data", "output", "result", "text", "value"))
@@ -63,6 +52,7 @@ _SHORT_TEXT = 300
 _DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}|\d{1,2}:\d{2}")
 _FULL_NAME = re.compile(r"(?<=[a-z,] )[A-Z][a-z]+(?: [A-Z][a-z'-]+){1,2}(?!\w)")
 """A name of several words that does not begin a sentence."""
+_FILE = re.compile(r"[\w/-]+\.[a-z]{2,5}")  # a sentence is about it
 _ERROR_CODE = re.compile(r"\b(?:Error code: \d{3}\b|[A-Z]\w+Error\b)")
 _ASKS_WHO = re.compile(r"\bwho(?:m|se)?\b|\bname\b", re.IGNORECASE)
 _BOLD = re.compile(r"\*\*([^*\n]{2,60})\*\*")
@@ -125,14 +115,7 @@ def _told(
     if step is None and first is not None:
         step, quote = first.step, first.passage.quote_raw(first.at, first.at + len(value))
     return finding(
-        run,
-        FindingKind.ANSWER_ORIGIN,
-        text,
-        detail=detail,
-        step=step,
-        quote=quote,
-        claimed=value,
-        leads_to_answer=True,
+        run, FindingKind.ANSWER_ORIGIN, text, detail=detail, step=step, quote=quote, claimed=value, leads_to_answer=True
     )
 
 
@@ -142,7 +125,7 @@ def _main_value(run: RunReading) -> str | None:
     short = len(answer.whole) <= _SHORT_ANSWER
     if answer.is_marked or (short and (len(text.split()) <= _WORDS or not any(numbers_in(answer.whole)))):
         return _worth_telling(_number_alone(text if answer.is_marked else answer.whole.strip().rstrip(".")))
-    if len(answer.whole) > _LONGEST_PROSE or "```" in answer.whole:
+    if len(answer.whole) > _LONGEST_PROSE or "```" in answer.whole or "\\frac" in answer.whole:
         return None
     bold = {found.strip(" :.\"'“”") for found in _BOLD.findall(answer.whole) if not found.rstrip().endswith(":")}
     whole = _moments(answer.whole)
@@ -160,7 +143,7 @@ def _main_value(run: RunReading) -> str | None:
     if short and all(len(number.lstrip("-")) < _TELLING for number in new):
         return None
     results = [found.group() for found in numbers if answer.whole[: found.start()].rstrip(" $€£").endswith("=")]
-    quoted = {found for found, _ in quoted_in(answer.whole)} if not numbers else set()
+    quoted = {found for found, _ in quoted_in(answer.whole) if not numbers and _FILE.fullmatch(found) is None}
     if len(bold) == 1 and len(new) == 1 and find_value(next(iter(bold)), next(iter(new.values()))) < 0:
         return None
     for alone in (bold, set(new.values()), set(results[-1:]), quoted):

@@ -105,7 +105,11 @@ def test_silent_where_it_cannot_be_told(read):
 
 
 @pytest.mark.parametrize(
-    "final", ["Checked, correct", "the usual number of", "In reply to planner: 12", "12 - 4", "Approved"]
+    "final",
+    [
+        *("Checked, correct", "the usual number of", "In reply to planner: 12", "12 - 4", "Approved"),
+        *('There is no file "people.csv" in it.', "It is \\frac{8}{18}, which is wrong of them."),
+    ],
 )
 def test_a_phrase_or_a_formula_is_no_value(read, final):
     assert origin(read(("looker", "", [SEARCH]), ("lead", final), final=final)) is None

@@ -131,10 +131,7 @@ def test_the_best_answer_so_far_is_given_and_marked() -> None:
 
 @pytest.mark.parametrize(
     ("protocol", "reply"),
-    [
-        ("binary-search", '{"half": "first", "probability": 0.9}'),
-        ("shortlist", '{"choice": "A"}'),
-    ],
+    [("binary-search", '{"half": "first", "probability": 0.9}'), ("shortlist", '{"choice": "A"}')],
 )
 def test_every_protocol_has_a_best_answer_after_its_first_reply(protocol: str, reply: str) -> None:
     candidates = CANDIDATES if protocol == "shortlist" else ()
