@@ -42,19 +42,8 @@ _LONGEST_SAYING = 3_000
 _EMPTY = frozenset(
     (
         *("true", "false", "none", "null", "unknown", "terminate", "done", "error", "success", "failed", "completed"),
-        *(
-            "correct",
-            "incorrect",
-            "right",
-            "wrong",
-            "approved",
-            "rejected",
-            "accepted",
-            "agreed",
-            "checked",
-            "verified",
-        ),
-        *("confirmed", "thanks", "okay", "fine", "good", "great", "complete", "finished", "pass", "fail"),
+        *("correct", "incorrect", "right", "wrong", "approved", "rejected", "accepted", "agreed", "checked"),
+        *("verified", "confirmed", "thanks", "okay", "fine", "good", "great", "complete", "finished", "pass", "fail"),
     )
 )
 _PLAIN_FIELDS = frozenset(("answer", "content", "data", "output", "result", "text", "value"))
@@ -67,6 +56,7 @@ _FULL_NAME = re.compile(r"(?<=[a-z,] )[A-Z][A-Za-z]+(?: [A-Z][A-Za-z'-]+){1,2}(?
 """A name of several words that does not begin a sentence."""
 _LATEX = re.compile(r"\\(?:text|mathrm)\s?\{([^{}]*)\}|\\[][(),;:! ]")
 _LATEX_UNIT = re.compile(r"\\(?:text|mathrm)\s?\{[^{}]*\}|\\[,;:! ]")
+_FILE = re.compile(r"[\w/-]+\.[a-z]{2,5}")  # a sentence is about it
 _ERROR_CODE = re.compile(r"\b(?:Error code: \d{3}\b|[A-Z]\w+Error\b)")
 _ASKS_WHO = re.compile(r"\bwho(?:m|se)?\b|\bname\b", re.IGNORECASE)
 _LONGEST_LINE = 160
@@ -154,14 +144,7 @@ def _told(
     if step is None and first is not None:
         step, quote = first.step, first.passage.quote_raw(first.at, first.at + len(value))
     return finding(
-        run,
-        FindingKind.ANSWER_ORIGIN,
-        text,
-        detail=detail,
-        step=step,
-        quote=quote,
-        claimed=value,
-        leads_to_answer=True,
+        run, FindingKind.ANSWER_ORIGIN, text, detail=detail, step=step, quote=quote, claimed=value, leads_to_answer=True
     )
 
 
@@ -173,7 +156,7 @@ def _main_value(run: RunReading) -> str | None:
         alone = _worth_telling(_number_alone(text if answer.is_marked else said.strip().rstrip(".")))
         if alone is not None or not short or answer.is_marked:
             return alone
-    if "```" in said:
+    if "```" in said or "\\frac" in said[-_LONGEST_LAST:]:
         return None
     if len(said) > _LONGEST_PROSE:
         said = said[said.rfind("\n\n") :].strip()  # the last paragraph says what follows from the others
@@ -204,7 +187,7 @@ def _value_in(run: RunReading, said: str, *, is_short: bool) -> str | None:
     if is_short and len(new) != 1 and numbers and all(len(number.lstrip("-")) < _TELLING for number in new):
         return None
     results = [found.group() for found in numbers if said[: found.start()].rstrip(" $€£").endswith("=")]
-    quoted = {found for found, _ in quoted_in(said) if find_value(task, found) < 0} if not numbers else set()
+    quoted = {found for found, _ in quoted_in(said) if not numbers and _is_new(task, found)}
     if len(bold) == 1 and len(new) == 1 and find_value(next(iter(bold)), next(iter(new.values()))) < 0:
         return None
     for alone in (bold, set(new.values()), set(results[-1:]), quoted):
@@ -212,6 +195,10 @@ def _value_in(run: RunReading, said: str, *, is_short: bool) -> str | None:
             return _worth_telling(_number_alone(next(iter(alone))))
     names = {match.group() for match in _FULL_NAME.finditer(said) if find_value(task, match.group()) < 0}
     return names.pop() if len(names) == 1 and (is_short or _ASKS_WHO.search(task)) else None
+
+
+def _is_new(task: str, found: str) -> bool:
+    return find_value(task, found) < 0 and _FILE.fullmatch(found) is None
 
 
 def _moments(text: str) -> list[tuple[int, int]]:

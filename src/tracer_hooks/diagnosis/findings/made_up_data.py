@@ -106,14 +106,7 @@ def _said(run: RunReading) -> Iterator[Finding]:
 
 
 def _made(run: RunReading, step: int, text: str, quote: str) -> Finding:
-    return finding(
-        run,
-        FindingKind.MADE_UP_DATA,
-        text,
-        step=step,
-        quote=quote,
-        leads_to_answer=_is_answered(run, step),
-    )
+    return finding(run, FindingKind.MADE_UP_DATA, text, step=step, quote=quote, leads_to_answer=_is_answered(run, step))
 
 
 def _words(passage: StepPassage) -> re.Match[str] | None:
