@@ -21,7 +21,7 @@ _TRACEBACK = re.compile(
     re.MULTILINE,
 )
 _MARKED = re.compile(r"\bfinal answer\b\W{0,6}(?:is\b\W{0,4})?([^\n]{1,300})", re.IGNORECASE)
-_BOXED = re.compile(r"\\boxed\{([^{}]{1,80})\}")
+_BOXED = re.compile(r"\\boxed\{((?:[^{}]|\{[^{}]{0,40}\}){1,80})\}")
 _STATED = re.compile(
     r"\b(?:answer|result|total)\b(?:\s+(?:is|was|equals)\b\s*[:=]?|\s*\**[:=]|(?=\W{1,4}\d))\s*\**\s*([^\n]{1,200})",
     re.IGNORECASE,

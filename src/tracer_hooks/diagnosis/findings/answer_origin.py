@@ -59,6 +59,8 @@ _LATEX_UNIT = re.compile(r"\\(?:text|mathrm)\s?\{[^{}]*\}|\\[,;:! ]")
 _FILE = re.compile(r"[\w/-]+\.[a-z]{2,5}")  # a sentence is about it
 _ERROR_CODE = re.compile(r"\b(?:Error code: \d{3}\b|[A-Z]\w+Error\b)")
 _ASKS_WHO = re.compile(r"\bwho(?:m|se)?\b|\bname\b", re.IGNORECASE)
+_HEAD = 60
+_NAME = re.compile(r"[A-Za-z_]{1,12}")
 _LONGEST_LINE = 160
 _GOES_ON = re.compile(r"\s*[-+*/^]\s*\d")
 _LONGEST_UNIT = 30
@@ -100,7 +102,9 @@ def find(run: RunReading) -> Iterator[Finding]:
         return
     is_reply = _is_conversation(run)  # the last words are then no answer, unless an agent has worked them out
     worked, first = _worked_out(run, value), _first(run, value)
-    if worked is not None and worked.step is not None and (is_reply or first is None or first.step >= worked.step):
+    # A person who hands on what agents said, as in a debate, is no source.
+    is_earlier = first is not None and not is_reply and run.roles[first.step] is not Role.PERSON
+    if worked is not None and worked.step is not None and not (is_earlier and first and first.step < worked.step):
         yield worked
     elif not is_reply and not _is_digit(value):
         yield from _traced(run, value, first)
@@ -154,13 +158,13 @@ def _main_value(run: RunReading) -> str | None:
     short = len(said) <= _SHORT_ANSWER
     if answer.is_marked or (short and (len(text.split()) <= _WORDS or not any(numbers_in(said)))):
         alone = _worth_telling(_number_alone(text if answer.is_marked else said.strip().rstrip(".")))
-        if alone is not None or not short or answer.is_marked:
+        if alone is not None or (answer.is_marked and "\\" not in text):
             return alone
-    if "```" in said or "\\frac" in said[-_LONGEST_LAST:]:
+    if "```" in said:
         return None
-    if len(said) > _LONGEST_PROSE:
+    if len(said) > _LONGEST_PROSE or "\\frac" in said:
         said = said[said.rfind("\n\n") :].strip()  # the last paragraph says what follows from the others
-        if not said or len(said) > _LONGEST_LAST:
+        if not said or len(said) > _LONGEST_LAST or "\\frac" in said:
             return None
     return _value_in(run, said, is_short=short)
 
@@ -214,8 +218,14 @@ def _is_small(number: str) -> bool:
 
 def _is_conversation(run: RunReading) -> bool:
     """Tell whether a person speaks between the agents' turns, so that the last words are a reply and no answer."""
-    persons = [step for step, role in enumerate(run.roles) if role is Role.PERSON]
-    return bool(persons) and bool(run.acts) and persons[-1] > run.acts[0]
+    heads = [" ".join(run.steps[step].content.split())[:_HEAD] for step in run.acts]
+    heads.append(" ".join(run.trajectory.task.split())[:_HEAD])
+    persons = [step for step, role in enumerate(run.roles) if role is Role.PERSON and run.acts and step > run.acts[0]]
+    for step in persons:
+        said = " ".join(run.steps[step].content.split())
+        if not any(len(head) == _HEAD and head in said for head in heads):  # else it only hands on what was said
+            return True
+    return False
 
 
 def _number_alone(text: str) -> str:
@@ -393,13 +403,14 @@ def _calculation_of(value: str, first: _First) -> str | None:
 
 def _left_of(text: str, equals: int) -> str:
     """What stands between an equals sign and the one before on its line, or, where nothing does, on the line before."""
-    for _ in range(3):
+    name = ""
+    for _ in range(4):
         begin = max(text.rfind("\n", 0, equals) + 1, equals - _LONGEST_LINE)
         left = _LATEX.sub(lambda found: found[1] or "", text[begin:equals])
         left = re.split("[=≈]|approx", left)[-1].replace("\\times", "\N{MULTIPLICATION SIGN}").strip(" \t$[]*&-\\")
-        if left or begin == 0:
+        if begin == 0 or (left and left != name and not _NAME.fullmatch(left)):
             return left
-        equals = begin - 1
+        name, equals = name or left, begin - 1  # "W = 360 * 20" on the line before "W = 7200"
     return ""
 
 

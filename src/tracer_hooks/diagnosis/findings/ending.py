@@ -53,6 +53,7 @@ _GIVES_UP = re.compile(
     r"(?:\b(?:so|and|then|once|before)\b[^.!?\n]{0,60}\b(?:I|we)(?:'ll| can| will)\b|\bfindings\b|\bfile\b))",
     re.IGNORECASE,
 )
+_NOTHING = ("", "None", "null", "[]", "{}")
 _ANNOUNCES = (" is:", " are:", " was:", "answer:", "result:", "output:")
 _EDGE = 3
 """Lines at the head and at the tail of the last words in which a log notes a limit."""
@@ -123,7 +124,7 @@ def _limit(run: RunReading) -> Finding | None:
         if LIMIT_REACHED.search(reason[:2_000]) or _LIMIT.search(reason[:2_000]):
             return _ending(run, LIMIT, f"The run was stopped at a limit: {one_line(reason)!r}", _last(run), "")
     step = run.steps[_last(run)]
-    lines = [line.strip() for line in _ends_of(step.content).splitlines() if line.strip()]
+    lines = [line.strip() for line in _ends_of(step.content).replace("\\n", "\n").splitlines() if line.strip()]
     for line in (*lines[:_EDGE], *lines[-_EDGE:]):
         if run.roles[step.index] is not Role.PERSON and len(line) <= _LONGEST_NOTE and _LIMIT.search(line):
             text = f"The run ends in step {step.index} with {one_line(line)!r}"
@@ -149,7 +150,8 @@ def _empty(run: RunReading) -> Finding | None:
     if final is not None and final.rstrip().casefold().endswith(_ANNOUNCES):
         text = f"The last words of {last.agent!r} announce an answer and end before it"
         return _ending(run, EMPTY, text, last.index, last.content)
-    if (final is not None and not final.strip()) or (final is None and not (last.content.strip() or last.tool_calls)):
+    said = last.content if final is None else final
+    if said.strip() in _NOTHING and (final is not None or not last.tool_calls):
         return _ending(
             run, EMPTY, f"The run ended without an answer; {last.agent!r} was the last to act", last.index, ""
         )
