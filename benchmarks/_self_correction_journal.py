@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import lzma
+import random
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from tracer_hooks_lab.teams._architectures import TeamUtterance
 
 Row = dict[str, Any]
 
-_TEXTS: Final = ("trajectory", "attribution", "rewrite", "said", "turns", "feedback")
+_TEXTS: Final = ("trajectory", "attribution", "rewrite", "said", "turns", "feedback", "told")
 
 
 def _text_of(path: Path) -> str:
@@ -29,11 +30,10 @@ def _text_of(path: Path) -> str:
 
 
 def _bare(row: Row) -> Row:
-    """A row without texts; of the turns and the rewrite what arms depend on is kept."""
+    """A row without texts; of the turns what arms depend on is kept."""
     bare = {key: value for key, value in row.items() if key not in _TEXTS}
     if row["kind"] == "first" and not row["passed"]:
         bare["turns"] = [{"agent": turn["agent"]} for turn in row["turns"]]
-        bare["rewrite"] = row["rewrite"] and {"agent": row["rewrite"]["agent"]}
     return bare
 
 
@@ -52,7 +52,7 @@ class Journal:
         self.firsts: dict[str, Row] = {}
         self.trials: dict[tuple[str, str, int], Row] = {}
         self.finished: dict[str, dict[str, int]] = {}
-        self.searched: dict[str, dict[str, Row]] = {}
+        self.chosen: dict[str, dict[str, Row]] = {}
         text = _text_of(path)
         for line in text.split("\n"):
             self._take(line)
@@ -78,11 +78,11 @@ class Journal:
 
     def save_outcomes(self, path: Path) -> None:
         """Write what the report needs, without the texts of the runs, to a compressed file that can be read again."""
-        searched = [row for arm in self.searched.values() for row in arm.values()]
+        chosen = [row for arm in self.chosen.values() for row in arm.values()]
         done = [
             {"kind": "finished", "failure": one, "arms": [arm], "rounds": rounds} for one, arm, rounds in self._done()
         ]
-        rows = [*map(_bare, [*self.firsts.values(), *self.trials.values()]), *done, *searched]
+        rows = [*map(_bare, [*self.firsts.values(), *self.trials.values()]), *done, *map(_bare, chosen)]
         path.parent.mkdir(parents=True, exist_ok=True)
         with lzma.open(path, "wt", encoding="utf-8") as file:
             file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
@@ -106,8 +106,8 @@ class Journal:
     def _index(self, row: Row) -> None:
         if row["kind"] == "first":
             self.firsts[row["id"]] = row
-        elif row["kind"] == "searched":
-            self.searched.setdefault(row["arm"], {})[row["failure"]] = row
+        elif row["kind"] in ("chosen", "searched"):  # the library's choice: of its ladder, formerly of its search
+            self.chosen.setdefault(row["arm"], {})[row["failure"]] = row
         elif row["kind"] == "finished":
             known = self.finished.setdefault(row["failure"], {})
             known |= {arm: max(row["rounds"], known.get(arm, 0)) for arm in row["arms"]}
@@ -120,26 +120,28 @@ Chooser = Callable[[Row, int], str]
 
 PLAIN: Final = "plain"
 TASK: Final = "task"
-TEMPLATE: Final = "template"
 
 
-def changes_of(action: str, failure: Row) -> Changes:
-    """What an action changes in a retry of this failure."""
+LADDERS: Final = ("ladder", "ladder_named", "finding", "first_finding")
+"""Arms that the library's ladder chooses: with a reason that tells nothing, and one that names the true step's agent;
+with the former, taking a finding at the blamed step, or the first one of the run, for proof of the step."""
+
+
+def changes_of(action: str, failure: Row, told: str = "") -> Changes:
+    """What an action changes in a retry of this failure; ``told`` is said to an agent instead of the feedback."""
     kept: Sequence[TeamUtterance] = ()
-    task_note, notes, prompts = "", {}, {}
+    task_note, notes = "", {}
     for part in action.split("+"):
         what, _, where = part.partition(":")
         if what == "resume":
             kept = [TeamUtterance(turn["agent"], turn["text"]) for turn in failure["turns"][: int(where)]]
         elif what == "message":
-            notes[where] = failure["feedback"]
+            notes[where] = told or failure["feedback"]
         elif what == TASK:
             task_note = failure["feedback"]
-        elif what == TEMPLATE:
-            prompts[failure["rewrite"]["agent"]] = failure["rewrite"]["after"]
-        elif what != PLAIN:
+        elif what not in (PLAIN, *LADDERS):
             raise ValueError(f"unknown action {action!r}")
-    return Changes(kept=kept, task_note=task_note, notes=notes, prompts=prompts)
+    return Changes(kept=kept, task_note=task_note, notes=notes)
 
 
 def resume(step: int | None, note_for: str | None = None) -> str:
@@ -184,9 +186,9 @@ def resumed_told_oracle(failure: Row, round_: int) -> str:
     return resume(*_true(failure))
 
 
-def rewritten(failure: Row, round_: int) -> str:
-    """The lesson without a model in the blamed agent's instructions."""
-    return TEMPLATE if failure["rewrite"] else PLAIN
+def resumed_anywhere(failure: Row, round_: int) -> str:
+    """From a step that is drawn without looking."""
+    return resume(random.Random(f"{failure['id']} {round_}").randrange(len(failure["turns"])))
 
 
 ARMS: Final[Mapping[str, Chooser]] = {
@@ -197,7 +199,7 @@ ARMS: Final[Mapping[str, Chooser]] = {
     "resume_oracle": resumed_oracle,
     "resume+feedback_in_message": resumed_told,
     "oracle_resume+feedback": resumed_told_oracle,
-    "rewritten_instructions": rewritten,
+    "resume_random": resumed_anywhere,
 }
 """Arms that need nothing but the failure."""
 
@@ -287,6 +289,16 @@ def courses(
             if one is not None:
                 found[failure["id"]] = one
     return found
+
+
+def chosen_courses(journal: Journal, failures: Iterable[Row], arm: str) -> dict[str, Course]:
+    """What an arm whose actions the library chose made of the failures that it was run on."""
+    found: dict[str, Course | None] = {}
+    for failure in failures:
+        if (row := journal.chosen[arm].get(failure["id"])) is not None:
+            actions = row["actions"]
+            found[failure["id"]] = course(journal, failure, lambda _, round_, done=actions: done[round_], len(actions))
+    return {name: one for name, one in found.items() if one is not None}
 
 
 def half_of(task: str) -> int:

@@ -10,9 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from _self_correction_journal import ARMS, MOST_ROUNDS, Course, Journal, Row, courses, cross_gated
-from _self_correction_search import SEARCHES, search_courses
-from _self_correction_tasks import CODE, WORD_SUMS
+from _self_correction_journal import ARMS, MOST_ROUNDS, Course, Journal, Row, chosen_courses, courses, cross_gated
 from numpy.typing import NDArray
 
 RESAMPLES: Final = 4_000
@@ -109,6 +107,7 @@ def failures_needed(discordance: float, effect: float) -> int:
 
 _NEARLY_ALL: Final = 0.95
 PLAIN_ARM: Final = "plain"
+RANDOM_ARM: Final = "resume_random"
 GATED: Final = {"gated resume": "resume", "gated resume+feedback": "resume+feedback_in_message"}
 BUDGETS: Final = tuple(round(step / 20, 2) for step in range(0, 101))
 """In tokens of the failed first attempt."""
@@ -120,7 +119,7 @@ def report(path: Path, json_path: Path) -> int:
     """Print the tables, and write JSON."""
     journal = Journal(path)
     document: dict[str, Any] = {}
-    for suite in (WORD_SUMS, CODE):
+    for suite in dict.fromkeys(row["suite"] for row in journal.firsts.values()):
         failures = journal.failures(suite)
         if failures:
             document[suite] = suite_report(journal, suite, failures)
@@ -151,6 +150,8 @@ def suite_report(journal: Journal, suite: str, failures: Sequence[Row]) -> dict[
                 if name != PLAIN_ARM
             }
     return {
+        "steps": steps_of(firsts, failures),
+        "rungs": {arm: dict(Counter(row["rung"] for row in of.values())) for arm, of in rungs(journal, failures)},
         "first_attempts": len(firsts),
         "failures": len(failures),
         "tasks": len({row["task"] for row in failures}),
@@ -166,23 +167,44 @@ def suite_report(journal: Journal, suite: str, failures: Sequence[Row]) -> dict[
     }
 
 
+def steps_of(firsts: Sequence[Row], failures: Sequence[Row]) -> dict[str, Any]:
+    """Of a chain: the share of first attempts that were right in each step, and of failures with a single error."""
+    wrong = [row["wrong_steps"] for row in failures if row.get("wrong_steps")]
+    if not wrong:
+        return {}
+    missed = Counter(step for steps in wrong for step in steps)
+    right = [1 - missed[step] / len(firsts) for step in range(len(failures[0]["turns"]))]
+    return {
+        "right": right,
+        "single_errors": interval([len(steps) == 1 for steps in wrong], [r["task"] for r in failures]),
+    }
+
+
+def rungs(journal: Journal, failures: Sequence[Row]) -> list[tuple[str, dict[str, Row]]]:
+    """The rows of each arm that the ladder chose, of these failures."""
+    ours = {row["id"] for row in failures}
+    found = [(arm, {one: row for one, row in of.items() if one in ours}) for arm, of in journal.chosen.items()]
+    return [(arm, of) for arm, of in found if any("rung" in row for row in of.values())]
+
+
 def all_courses(
     journal: Journal, failures: Sequence[Row], rounds: int
 ) -> tuple[dict[str, dict[str, Course]], dict[str, list[float]]]:
     """The courses of all arms, and the cuts of the gated ones: chosen on the other half of the tasks.
 
     Beyond the first retry only arms that were run on nearly all failures are shown: those that are still under way are
-    the hard ones.
+    the hard ones. So it is with the step drawn at random: other arms have run it where it is theirs.
     """
     arms = {name: courses(journal, failures, name, rounds) for name in ARMS}
     cuts: dict[str, list[float]] = {}
     for name, arm in GATED.items():
         if arms[arm]:
             arms[name], cuts[name] = cross_gated(journal, failures, arm, rounds)
-    least = 1 if rounds == 1 else _NEARLY_ALL * len(failures)
-    arms = {name: arm for name, arm in arms.items() if len(arm) >= least}
-    searched = {name: search_courses(journal, failures, name) for name in SEARCHES}  # whole batches
-    return arms | {name: arm for name, arm in searched.items() if arm}, cuts
+    enough = _NEARLY_ALL * len(failures)
+    least = {name: 1 if rounds == 1 and name != RANDOM_ARM else enough for name in arms}
+    arms = {name: arm for name, arm in arms.items() if len(arm) >= least[name]}
+    chosen = {name: chosen_courses(journal, failures, name) for name in journal.chosen}
+    return arms | {name: arm for name, arm in chosen.items() if arm}, cuts
 
 
 def arm_rows(arms: Mapping[str, Mapping[str, Course]], rounds: int) -> dict[str, Any]:
@@ -252,6 +274,12 @@ def markdown(suite: str, found: Mapping[str, Any]) -> str:
         f"surer than a wrong one: {told['confidence_tells']}. First wrong step: {told['true_steps']}; true and blamed: "
         f"{told['true_and_blamed']}. Cuts: {found['cuts']}",
     ]
+    if found["steps"]:
+        right = ", ".join(f"{100 * share:.0f}" for share in found["steps"]["right"])
+        single = _percent(found["steps"]["single_errors"])
+        lines.append(
+            f"\nRight in each step: {right} %; failures with a single error: {single}; rungs: {found['rungs']}"
+        )
     lines.append(f"\nPasses and trials by resumed and true step: {found['resumed']}")
     for rounds, rows in found["rounds"].items():
         lines += _table(rounds, rows)

@@ -12,14 +12,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
-from _self_correction_journal import ARMS, Journal, Row, changes_of
-from _self_correction_tasks import Ask, Turn, decisive_step, judge, play, recorded_team
+from _self_correction_chains import CHAINS, REASONS, wrong_steps
+from _self_correction_journal import ARMS, LADDERS, Journal, Row, changes_of, resume
+from _self_correction_tasks import Ask, Known, Turn, decisive_step, judge, play, recorded_team
 
 from tracer_hooks import Verdict, rerunner
 from tracer_hooks.diagnosis import get_attributor
 from tracer_hooks.frameworks import RunResult
-from tracer_hooks.repair import Failure, RewrittenInstructions
-from tracer_hooks.schema import RunKind, Step, Trajectory, Usage
+from tracer_hooks.repair import Failure, Ladder, Repair, strategies_of
+from tracer_hooks.schema import Attribution, Evidence, FindingKind, RunKind, Step, Trajectory, Usage
 from tracer_hooks.tasks import SuiteTask
 from tracer_hooks_lab.teams._architectures import Blueprint
 
@@ -52,7 +53,8 @@ def first_attempt(experiment: Experiment, task: SuiteTask, attempt: int) -> Row:
     trial = rerunner(recorded_team(experiment.plan), task.text, check=check).run(kind=RunKind.LIVE)
     if trial.error is not None:
         raise trial.error
-    turns = [_turn(step) for step in trial.trajectory.steps]
+    spoken = [step for step in trial.trajectory.steps if step.agent in experiment.plan.instructions]
+    turns = [_turn(step) for step in spoken]
     row: Row = {
         "kind": "first",
         "id": f"{task.id}#{attempt}",
@@ -65,7 +67,7 @@ def first_attempt(experiment: Experiment, task: SuiteTask, attempt: int) -> Row:
         "tokens_out": sum(turn.tokens_out for turn in turns),
     }
     if not row["passed"]:
-        row |= _diagnosed(experiment, task, trial.trajectory, turns)
+        row |= _diagnosed(experiment, task, trial.trajectory, turns, [step.index for step in spoken])
         row["feedback"] = judged[-1].feedback
     return row
 
@@ -75,30 +77,33 @@ def _turn(step: Step) -> Turn:
     return Turn(step.agent, step.content, "", usage.input_tokens or 0, usage.output_tokens or 0)
 
 
-def _diagnosed(experiment: Experiment, task: SuiteTask, seen: Trajectory, turns: Sequence[Turn]) -> Row:
+def _diagnosed(
+    experiment: Experiment, task: SuiteTask, seen: Trajectory, turns: Sequence[Turn], places: Sequence[int]
+) -> Row:
     found = get_attributor("structural").attribute(seen.model_copy(update={"reference": None}))
-    known = seen.model_copy(update={"reference": task.reference})
-    rewrite = RewrittenInstructions().propose(Failure.of(known, found), None)
     blame = {
         "agent": None if found.abstained else found.agent,
-        "step": None if found.abstained else found.step,
+        "step": None if found.abstained else sum(place < (found.step or 0) for place in places),
         "confidence": found.confidence,
         "mode": found.error_mode.value if found.error_mode else None,
     }
+    wrong = experiment.suite in CHAINS and wrong_steps(experiment.suite, task, [turn.text for turn in turns])
     return {
         "truth": decisive_step(experiment.suite, task, turns),
+        "wrong_steps": wrong or None,
         "blame": blame,
         "attribution": found.model_dump(mode="json"),
-        "rewrite": None if rewrite is None else {"agent": rewrite.agent, "after": rewrite.text},
         "trajectory": seen.model_dump(mode="json"),
     }
 
 
-def trial(experiment: Experiment, failure: Row, action: str, draw: int) -> Row:
+def trial(
+    experiment: Experiment, failure: Row, action: str, draw: int, known: Known | None = None, told: str = ""
+) -> Row:
     """One retry, of which the live turns are paid for."""
     task = experiment.task(failure["task"])
-    changes = changes_of(action, failure)
-    turns = play(experiment.plan, experiment.ask, task.text, changes)
+    changes = changes_of(action, failure, told)
+    turns = play(experiment.plan, experiment.ask, task.text, changes, known)
     judged = judge(experiment.suite, task, turns[-1].text)
     live = turns[len(changes.kept) :]
     return {
@@ -111,8 +116,41 @@ def trial(experiment: Experiment, failure: Row, action: str, draw: int) -> Row:
         "score": judged.score,
         "tokens_in": sum(turn.tokens_in for turn in live),
         "tokens_out": sum(turn.tokens_out for turn in live),
-        "said": [[turn.agent, turn.text] for turn in live],
+        "said": [asdict(turn) for turn in live],
     }
+
+
+def climbed(failure: Row, arm: str) -> tuple[Repair, str]:
+    """The ladder's first repair of a failure, and the name of what it does."""
+    general, named = REASONS[failure["suite"]]
+    reason = named.format(agent=failure["turns"][failure["truth"]]["agent"]) if arm == "ladder_named" else general
+    run = Trajectory.model_validate(failure["trajectory"]).model_copy(update={"outcome_reason": reason})
+    found = get_attributor("structural").attribute(run)
+    if arm.endswith("finding"):
+        found = _sure(found, is_first=arm == "first_finding")
+    reopened = Failure.of(run, found, feedback=reason, steps=range(len(run.steps)))
+    repair = Ladder(reopened, strategies_of("auto")).choose()
+    if repair.is_plain:
+        return repair, resume(None)
+    agents = {turn["agent"] for turn in failure["turns"]}
+    kept = sum(step.agent in agents for step in run.steps[: repair.resume_from or 0])
+    return repair, f"{resume(kept, repair.agent)}+{arm}"
+
+
+_NO_PROOF: Final = (FindingKind.ANSWER_ORIGIN, FindingKind.ENDING, FindingKind.LOOP, FindingKind.REASON_MATCHED)
+
+
+def _sure(found: Attribution, *, is_first: bool) -> Attribution:
+    """The diagnosis as if a finding at the blamed step, or the first finding of the run, were proof of the step."""
+    proving = [each for each in found.findings if each.step is not None and each.kind not in _NO_PROOF]
+    proving = [each for each in proving if is_first or (each.step == found.step and each.leads_to_answer)]
+    if not proving:
+        return found
+    first = min(proving, key=lambda each: each.step)
+    why = Evidence(step=first.step, quote=first.quote, why=first.text, kind="value")
+    sure = {"agent": first.agent, "step": first.step, "confidence": 1.0, "abstained": False, "evidence": (why,)}
+    shown = [first.model_copy(update={"leads_to_answer": True})]
+    return found.model_copy(update=sure | {"findings": (*shown, *found.findings)})
 
 
 class Queue:
@@ -226,7 +264,6 @@ class Schedule:
 
     def __init__(self, journal: Journal, queue: Queue) -> None:
         self._journal, self._queue = journal, queue
-        self._asked: set[tuple[str, str, int]] = set()
         self._lock = threading.Lock()
         self._running: defaultdict[tuple[str, str, int], threading.Lock] = defaultdict(threading.Lock)
 
@@ -258,15 +295,17 @@ class Schedule:
             if phase.rounds > 1:
                 self._queue.put(phase.urgency, lambda phase=phase: self._in_turn(experiment, failure, phase))
                 continue
-            for arm in phase.arms:
-                self._queue_one(experiment, failure, ARMS[arm](failure, 0), phase.urgency)
+            self._queue.put(phase.urgency, lambda phase=phase: self._one_each(experiment, failure, phase.arms))
 
-    def _queue_one(self, experiment: Experiment, failure: Row, action: str, urgency: float) -> None:
-        with self._lock:
-            if (failure["id"], action, 0) in self._asked:
-                return
-            self._asked.add((failure["id"], action, 0))
-        self._queue.put(urgency, lambda: self.once(experiment, failure, action, 0))
+    def _one_each(self, experiment: Experiment, failure: Row, arms: Sequence[str]) -> None:
+        for arm in arms:
+            if arm not in LADDERS:
+                self.once(experiment, failure, ARMS[arm](failure, 0), 0)
+            elif failure["id"] not in self._journal.chosen.get(arm, {}):
+                repair, action = climbed(failure, arm)
+                self.once(experiment, failure, action, 0, repair.text)
+                row = {"kind": "chosen", "arm": arm, "failure": failure["id"], "actions": [action]}
+                self._journal.add(row | {"rung": repair.strategy, "told": repair.text})
 
     def _in_turn(self, experiment: Experiment, failure: Row, phase: Phase) -> None:
         """Each arm's retries one after the other, until one passes."""
@@ -283,12 +322,22 @@ class Schedule:
         if arms:
             self._journal.add({"kind": "finished", "failure": failure["id"], "arms": arms, "rounds": phase.rounds})
 
-    def once(self, experiment: Experiment, failure: Row, action: str, draw: int) -> Row:
-        """The trial, from the journal if it was run; arms that want the same one at once wait for each other."""
+    def once(self, experiment: Experiment, failure: Row, action: str, draw: int, told: str = "") -> Row:
+        """The trial, from the journal if it was run; arms that want the same one at once wait for each other.
+
+        What an agent answers to the same words is drawn once for all arms: they differ only from where they say or keep
+        something else.
+        """
         key = (failure["id"], action, draw)
         with self._lock:
             running = self._running[key]
         with running:
             if key not in self._journal.trials:
-                self._journal.add(trial(experiment, failure, action, draw))
+                known = self._known(failure["id"], draw)
+                self._journal.add(trial(experiment, failure, action, draw, known, told))
         return self._journal.trials[key]
+
+    def _known(self, failure: str, draw: int) -> Known:
+        rows = [row for (of, _, number), row in list(self._journal.trials.items()) if (of, number) == (failure, draw)]
+        turns = [Turn(**turn) for row in rows for turn in row.get("said", ())]
+        return {(turn.agent, turn.prompt): turn for turn in turns}

@@ -1,4 +1,4 @@
-"""The tasks and the two teams: checking an answer, where a run really broke, recorded runs and cheap retries."""
+"""The tasks and the teams: checking an answer, where a run really broke, recorded runs and cheap retries."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from _real_teams import INSTRUCTIONS
+from _self_correction_chains import CHAINS, REASONS, chain, is_right, wrong_steps
 
 from tracer_hooks.answers import final_answer, number_in
 from tracer_hooks.endpoint import Endpoint
@@ -72,6 +73,10 @@ class Turn:
     tokens_out: int = 0
 
 
+Known = Mapping[tuple[str, str], Turn]
+"""Turns by agent and prompt."""
+
+
 @dataclass(frozen=True)
 class Changes:
     """What a retry does otherwise than the failed run.
@@ -80,13 +85,11 @@ class Changes:
         kept: Turns of the failed run that are not asked for again, from the first on.
         task_note: Added to the task.
         notes: Added to the user message, by agent.
-        prompts: Instructions in place of the agents' own.
     """
 
     kept: Sequence[TeamUtterance] = ()
     task_note: str = ""
     notes: Mapping[str, str] = field(default_factory=dict)
-    prompts: Mapping[str, str] = field(default_factory=dict)
 
 
 def plan_for(suite: str, endpoint: Endpoint) -> Blueprint:
@@ -94,6 +97,8 @@ def plan_for(suite: str, endpoint: Endpoint) -> Blueprint:
     if suite == WORD_SUMS:
         name = "planner_solver_checker"
         return blueprint(name, endpoint, prompts=INSTRUCTIONS[name], rounds=0)
+    if suite in CHAINS:
+        return chain(suite, endpoint)
     return Blueprint(architecture=SOLVER_CHECKER, endpoint=endpoint, instructions=_CODE_ROLES)
 
 
@@ -117,8 +122,8 @@ def asker(endpoint: Endpoint) -> Ask:
     return ChatClient(endpoint).complete
 
 
-def play(plan: Blueprint, ask: Ask, task: str, changes: Changes) -> list[Turn]:
-    """Run the team once; only the turns after ``changes.kept`` ask the model.
+def play(plan: Blueprint, ask: Ask, task: str, changes: Changes, known: Known | None = None) -> list[Turn]:
+    """Run the team once; only the turns after ``changes.kept`` ask the model, and not for what is ``known``.
 
     The requests are word for word those of :func:`recorded_team`, but for the changes.
     """
@@ -129,15 +134,16 @@ def play(plan: Blueprint, ask: Ask, task: str, changes: Changes) -> list[Turn]:
         prompt = plan.prompt(name, shown, said)
         if changes.notes.get(name):
             prompt = f"{prompt}\n\n{changes.notes[name]}"
-        system = changes.prompts.get(name, plan.instructions[name])
-        reply = ask([{"role": "system", "content": system}, {"role": "user", "content": prompt}])
-        usage = reply.get("usage") or {}
-        turn = Turn(
-            name, str(reply["content"]), prompt, usage.get("prompt_tokens", 0), usage.get("completion_tokens", 0)
-        )
+        turn = (known or {}).get((name, prompt)) or _asked(plan, ask, name, prompt)
         turns.append(turn)
         said.append(TeamUtterance(name, turn.text))
     return turns
+
+
+def _asked(plan: Blueprint, ask: Ask, name: str, prompt: str) -> Turn:
+    reply = ask([{"role": "system", "content": plan.instructions[name]}, {"role": "user", "content": prompt}])
+    usage = reply.get("usage") or {}
+    return Turn(name, str(reply["content"]), prompt, usage.get("prompt_tokens", 0), usage.get("completion_tokens", 0))
 
 
 LIMITS: Final = SandboxLimits(wall_s=20.0, cpu_s=3.0)
@@ -185,6 +191,9 @@ def code_tasks() -> list[SuiteTask]:
 
 def judge(suite: str, task: SuiteTask, answer: str) -> Judgement:
     """Check an answer as the suite does."""
+    if suite in CHAINS:
+        passed = is_right(suite, task, answer)
+        return Judgement(passed, float(passed), None if passed else REASONS[suite][0], REASONS[suite][0])
     return _judge_sum(task, answer) if suite == WORD_SUMS else _judge_code(task, answer)
 
 
@@ -231,6 +240,8 @@ def decisive_step(suite: str, task: SuiteTask, turns: Sequence[Turn]) -> int:
 
     Where the plan is in words, the solver's line says whether it could be worked out: then the solver is to blame.
     """
+    if suite in CHAINS:
+        return wrong_steps(suite, task, [turn.text for turn in turns])[0]
     if suite == CODE:
         return 1 if _judge_code(task, turns[0].text).passed else 0
     expected = number_in(task.reference or "")

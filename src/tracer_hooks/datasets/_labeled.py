@@ -5,9 +5,9 @@ from __future__ import annotations
 import io
 import json
 import random
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -16,7 +16,35 @@ from tracer_hooks._reading import JsonPiece, brief, json_pieces, max_file_bytes,
 from tracer_hooks.datasets._record import why
 from tracer_hooks.errors import DatasetError, TrajectoryError
 from tracer_hooks.journal import write_atomically
-from tracer_hooks.schema import LabeledTrajectory, Step, ToolCall, from_dict, from_json, to_json
+from tracer_hooks.schema import LabeledTrajectory, LabelSource, Step, ToolCall, from_dict, from_json, to_json
+
+Shape = tuple[str, str, int]
+"""Framework, team, and number of steps: runs whose steps stand at the same places."""
+
+
+def balanced(items: Iterable[LabeledTrajectory], *, seed: int = 0) -> tuple[LabeledTrajectory, ...]:
+    """``items`` with as many injected faults at each step of a kind of run as at its rarest one.
+
+    Faults late in a run make it fail more often, since nobody is left to mend them. Of those that are verified most
+    are therefore late, however evenly they were tried, and a model learns the place instead of the fault. A kind of run
+    whose faults are all at one step is left out. Labels of other sources stay: where natural failures begin is a fact.
+    """
+    everything = list(items)
+    by_place: dict[Shape, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
+    kept: set[int] = set()
+    for position, item in enumerate(everything):
+        if item.label_source is LabelSource.INJECTED and item.decisive is not None:
+            run = item.trajectory
+            by_place[run.framework, run.team, len(run.steps)][item.decisive.step].append(position)
+        else:
+            kept.add(position)
+    rng = random.Random(seed)
+    for shape in sorted(by_place):
+        places = by_place[shape]
+        if len(places) > 1:
+            fewest = min(map(len, places.values()))
+            kept.update(one for step in sorted(places) for one in rng.sample(places[step], fewest))
+    return tuple(item for position, item in enumerate(everything) if position in kept)
 
 
 def step_text(step: Step) -> str:
@@ -277,6 +305,13 @@ class LabeledSet:
             discarded=tuple(_objects(place / _DISCARDED)),
             path=place,
         )
+
+    def balanced(self, seed: int = 0) -> LabeledSet:
+        """This set with as many injected faults at each step of a kind of run as at its rarest step.
+
+        Verified faults are mostly late ones; see the audit's findings on position. Labels of other sources all stay.
+        """
+        return replace(self, labeled=balanced(self.labeled, seed=seed))
 
     def save(self, folder: str | Path) -> None:
         """Write the three files to ``folder``, all of them or none.

@@ -316,6 +316,8 @@ class Trajectory(Record):
     """How the run ended."""
     outcome_reason: Text | None = None
     """Why: the check's reason, an exception, or the framework's stop reason."""
+    stop_reason: Text | None = None
+    """Why the framework stopped, where it says so and the outcome has a reason of its own."""
     final_output: Text | None = None
     """The run's answer."""
     reference: Text | None = None

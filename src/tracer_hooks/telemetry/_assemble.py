@@ -109,6 +109,7 @@ def _trajectory(tree: SpanTree) -> Trajectory:
     team = to_text(attributes.get(semconv.WORKFLOW_NAME) or "")
     acts = collect_acts(tree, default_agent=team or _UNKNOWN_AGENT)
     steps = link_inputs(acts)
+    reason, stopped = _reason(root), attributes.get(semconv.RUN_STOP_REASON)
     return Trajectory(
         run_id=to_text(attributes.get(semconv.RUN_ID) or root.trace_id),
         team=team,
@@ -117,7 +118,8 @@ def _trajectory(tree: SpanTree) -> Trajectory:
         agents=_agents(tree, steps),
         steps=steps,
         outcome=_outcome(root),
-        outcome_reason=_reason(root),
+        outcome_reason=reason,
+        stop_reason=None if stopped is None or to_text(stopped) == reason else to_text(stopped),
         final_output=_final_output(attributes, steps),
         trace_id=root.trace_id,
         instrumentation=_instrumentation(tree),
@@ -257,6 +259,7 @@ class _Spans:
                 semconv.RUN_TASK: trajectory.task,
                 semconv.RUN_OUTCOME: str(trajectory.outcome),
                 semconv.RUN_OUTCOME_REASON: trajectory.outcome_reason,
+                semconv.RUN_STOP_REASON: trajectory.stop_reason,
                 semconv.RUN_FINAL_OUTPUT: trajectory.final_output,
                 semconv.RUN_AGENTS: [spec.model_dump(mode="json") for spec in trajectory.agents] or None,
             },

@@ -122,6 +122,7 @@ def redacted_trajectory(trajectory: Trajectory, policy: ContentPolicy) -> Trajec
             error=_if_any(policy.needed),
         ),
         outcome_reason=policy.optional,
+        stop_reason=policy.optional,
         final_output=policy.optional,
         reference=policy.optional,
     )

@@ -12,12 +12,12 @@ import pytest
 
 import tracer_hooks
 from tracer_hooks.errors import ConfigError
-from tracer_hooks.evaluation import SHIPPED, AdaptationReport
 from tracer_hooks.runtime._calibrated import CARD, CalibratedAttributors, TeamCard
 from tracer_hooks.schema import LabelSource, Step, Trajectory
 from tracer_hooks.store import fingerprint
 from tracer_hooks.tasks import SuiteTask
 from tracer_hooks_lab import CalibrateOptions, Calibration, Calibrator, calibrate
+from tracer_hooks_lab._adaptation import SHIPPED, AdaptationReport
 
 pytest.importorskip("sklearn")
 

@@ -185,7 +185,6 @@ _NO_RUN_ENDS_IN = {
     "improvement/_improvement.py",
     "improvement/_team_trials.py",
     "runtime/_rerunner.py",
-    "diagnosis/judge/_calls.py",
     "journal.py",
     "replay/_correction.py",
     "budget.py",

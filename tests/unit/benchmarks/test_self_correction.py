@@ -3,6 +3,7 @@
 import json
 import lzma
 import random
+import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -211,27 +212,57 @@ def test_later_rounds_count_only_where_all_of_them_were_run(load: Any, tmp_path:
     journal.close()
 
 
-def test_the_search_runs_real_trials_and_takes_the_same_way_again(load: Any, model: Model, tmp_path: Path) -> None:
-    run, search = load("_self_correction_run"), load("_self_correction_search")
-    run_all(load, tmp_path / "journal.jsonl", wanted=3)
-    journal = load("_self_correction_journal").Journal(tmp_path / "journal.jsonl")
-    schedule, one = run.Schedule(journal, run.Queue()), experiment(load)
-    how = search.Searching(trials=4, budget=2.0)
+def adds(client: Any, messages: Any, tools: Any = ()) -> dict[str, Any]:
+    """Do each sum of the chain rightly, but for one agent's until it is told that it was wrong."""
+    told, shown = messages[0]["content"], messages[1]["content"]
+    sign, by = re.search(r"Example: 120 (.) (\d+)", told).groups()
+    number = int(re.search(r"\d+", shown)[0])
+    result = {"+": number + int(by), "-": number - int(by), "*": number * int(by)}[sign]
+    errs = by == "286" and "earlier attempt" not in shown
+    return {"role": "assistant", "content": f"{number} {sign} {by} = {result + 10 * errs}", "usage": USAGE}
 
-    def searched() -> list[tuple[str, list[str]]]:
-        found = search.searched(journal.failures("word_sums"), lambda *trial: schedule.once(one, *trial), how)
-        return [(row["id"], [action for action, _ in trials]) for row, trials in found]
 
-    first, asked = searched(), len(model.seen)
-    assert len(first) == 3
-    assert searched() == first
-    assert len(model.seen) == asked
-    for name, actions in first:
-        rows = [journal.trials[name, action, actions[:at].count(action)] for at, action in enumerate(actions)]
-        assert not any(row["passed"] for row in rows[:-1])
-        assert sum(row["tokens_in"] + row["tokens_out"] for row in rows[:-1]) < 2.0 * 330
-        assert rows[-1]["passed"] or len(actions) == 4 or sum(row["tokens_in"] for row in rows) >= 600
+def test_the_ladder_resumes_a_chain_where_its_first_error_is(
+    load: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    chains, teams, run = load("_self_correction_chains"), load("_self_correction_tasks"), load("_self_correction_run")
+    monkeypatch.setattr(plain.ChatClient, "complete", adds)
+    suite = chains.SUM_CHAIN
+    one = run.Experiment(suite, teams.plan_for(suite, PLACE), chains.chain_tasks(suite, 1), teams.asker(PLACE))
+    journal, queue = load("_self_correction_journal").Journal(tmp_path / "journal.jsonl"), run.Queue()
+    arms = ("plain", "resume_oracle", "ladder", "ladder_named", "finding", "first_finding")
+    run.Schedule(journal, queue).add(one, 1.0, 1, 1, (run.Phase(0, arms),))
+    run.work_off(queue, 1, 60.0, lambda: "")
+    (failure,) = journal.failures(suite)
+    assert (failure["truth"], failure["wrong_steps"], failure["blame"]["step"]) == (3, [3], 3)
+    chosen = [(arm, of[failure["id"]]) for arm, of in journal.chosen.items()]
+    tried = {arm: (row["rung"], journal.trials[failure["id"], row["actions"][0], 0]["passed"]) for arm, row in chosen}
+    assert tried == {
+        "ladder": ("from_scratch", False),
+        "ladder_named": ("reason_to_agent", True),
+        "finding": ("finding", True),
+        "first_finding": ("finding", True),
+    }
+    row = load("_self_correction_report").suite_report(journal, suite, [failure])
+    assert row["steps"]["right"] == [1, 1, 1, 0, 1, 1, 1, 1]
     journal.close()
+
+
+@pytest.mark.parametrize(
+    ("said", "wrong"),
+    [
+        (("Orla bought {name}, {item}, {parcel}", "| {name} | {item} | {parcel} |", "{name} {item} {parcel}"), []),
+        (("{name}, {item}, {parcel}", "| {name} | {parcel} |", "{name} {parcel}"), [1]),
+        (("{item}, {parcel}", "| {item} |", "{item}"), [0, 1]),
+    ],
+)
+def test_a_step_of_the_look_ups_is_wrong_where_it_loses_a_value(load: Any, said: Any, wrong: list[int]) -> None:
+    chains = load("_self_correction_chains")
+    task = chains.chain_tasks(chains.LOOK_UPS, 1)[0]
+    record = json.loads(chains.look_up(chains.number_of(task.text)))
+    texts = [text.format(**record) for text in said]
+    assert chains.wrong_steps(chains.LOOK_UPS, task, texts) == wrong
+    assert chains.is_right(chains.LOOK_UPS, task, texts[-1]) is not bool(wrong)
 
 
 def test_saved_outcomes_hold_no_text_and_give_the_same_report(load: Any, model: Model, tmp_path: Path) -> None:

@@ -8,16 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tracer_hooks.diagnosis import StructuralAttributor, diagnose_trajectory
-from tracer_hooks.schema import (
-    AgentSpec,
-    RunOutcome,
-    Step,
-    StepInput,
-    StepKind,
-    ToolCall,
-    Trajectory,
-    Usage,
-)
+from tracer_hooks.schema import AgentSpec, RunOutcome, Step, StepInput, StepKind, ToolCall, Trajectory, Usage
 
 from ._quotable import quotable
 

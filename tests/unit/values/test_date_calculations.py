@@ -56,10 +56,7 @@ def test_what_the_calendar_corrects(text: str, correction: str) -> None:
 
 
 def test_the_quote_is_the_whole_statement() -> None:
-    texts = (
-        "10 days after 24 February 2024 is 6 March 2024",
-        "24 May 2024 + 1 day = 9 May",
-    )
+    texts = ("10 days after 24 February 2024 is 6 March 2024", "24 May 2024 + 1 day = 9 May")
     for text, said in zip(texts, ("So {}, she says", "{}"), strict=True):
         whole = said.format(text)
         found = _one(whole)

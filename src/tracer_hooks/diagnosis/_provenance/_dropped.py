@@ -28,6 +28,7 @@ _SELECTION = re.compile(
     r"|recommend|choose|pick|select|filter)\b",
     re.IGNORECASE,
 )
+_CLAUSE = re.compile(r"\s*(?:as|at|by|that|than|to|which|while|with)\b", re.IGNORECASE)
 _ALL = re.compile(
     r"\b(?:how (?:many|much|long|far|heavy)|total|sum|add|altogether|in all|overall|average|mean|all|list|every"
     r"|each|whole|count)\b",
@@ -81,7 +82,7 @@ def _are_items(whole: Items, part: Items, gone: int, passage: StepPassage | None
     """Tell whether the two lists are of things, two of which both name alike, rather than clauses between commas."""
     if len(whole.texts[gone]) > _LONGEST_ITEM:
         return False
-    if whole.is_loose and len(whole.texts[gone].split()) > _MOST_WORDS:
+    if whole.is_loose and (len(whole.texts[gone].split()) > _MOST_WORDS or _CLAUSE.match(whole.texts[gone])):
         return False
     if passage is None or any(whole.numbers):
         return True
@@ -271,7 +272,16 @@ def _is_like(gone: Entry, listed: Sequence[Entry]) -> bool:
     """Tell whether a value is of the same make as the others: not the 3 of "Mobiles (3) £51.00"."""
     others = [entry.value for entry in listed if entry is not gone]
     is_of_digits = gone.value.decimals in {value.decimals for value in others} and gone.value.unit is not None
-    return gone.value.is_telling or not any(value.is_telling for value in others) or is_of_digits
+    is_telling = gone.value.is_telling or not any(value.is_telling for value in others) or is_of_digits
+    return is_telling and not _is_result(gone, listed)
+
+
+def _is_result(gone: Entry, listed: Sequence[Entry]) -> bool:
+    """Tell whether a value alone of the others is what their text works out, and no item beside them."""
+    text = gone.passage.text if gone.passage is not None else ""
+    numbers = {each.text.split()[0] for each in listed}
+    worked = {each for each in numbers if re.search(rf"=[\s$€£*]*{re.escape(each)}(?![\w.]*\w)", text) is not None}
+    return worked == {gone.text.split()[0]}
 
 
 def _lists_before(ledger: Ledger, step: int) -> Iterator[list[Entry]]:
@@ -285,12 +295,7 @@ def _lists_before(ledger: Ledger, step: int) -> Iterator[list[Entry]]:
 
 
 def _first_left_out(
-    ledger: Ledger,
-    step: int,
-    gone: Entry,
-    listed: Sequence[Entry],
-    terms: Sequence[Sighting],
-    span: tuple[int, int],
+    ledger: Ledger, step: int, gone: Entry, listed: Sequence[Entry], terms: Sequence[Sighting], span: tuple[int, int]
 ) -> Departure:
     """At the first step that hands the other values on without it; the sum's own step when none does."""
     for earlier in ledger.run.acts:

@@ -46,7 +46,9 @@ _SOFT_ERROR = re.compile(
 
 def limit_reached(run: RunReading) -> bool:
     """Tell whether the framework stopped the run for its length."""
-    return LIMIT_REACHED.search((run.trajectory.outcome_reason or "")[:2_000]) is not None
+    trajectory = run.trajectory
+    said = (trajectory.outcome_reason, trajectory.stop_reason)
+    return any(LIMIT_REACHED.search((reason or "")[:2_000]) for reason in said)
 
 
 def prints_error(run: RunReading, step: int) -> bool:

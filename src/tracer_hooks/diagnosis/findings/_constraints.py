@@ -29,7 +29,7 @@ _NOT_AFTER = re.compile(r"\b(?:(?:not|never) (?:\w+ ){0,3}after|(?:not|no) later
 _JSON = re.compile(r"\b(?:in|as)(?: valid| an?| one| pure)* JSON\b(?! file)", re.I)
 _EXCLUDES = re.compile(
     r"\b(?:without|(?:do not|don't|must not|never) (?:mention|use|include|contain|name))(?: any)? ([a-z]{3,20})"
-    r"(?=\s*(?:[,;.!]|$|\b(?:and|or|but|for|please)\b))",
+    r"(?=\s*(?:[,;.!]|$|\b(?:and|or|but|for|please)\b))"
 )
 _DENIED = re.compile(
     r"\b(?:no|not|non|none|never|without|free|avoid\w*|exclud\w*|remov\w*|omit\w*|skip\w*|instead|replac\w*|allerg\w*"
@@ -114,12 +114,7 @@ def _longer(limit: int, noun: str) -> Breaks:
 
     def breaks(text: str) -> str | None:
         # The shortest way to read it counts: the text between quotation marks, one line, what follows a colon.
-        parts = [
-            text,
-            *_QUOTED.findall(text),
-            *text.splitlines(),
-            text.rpartition(":")[2],
-        ]
+        parts = [text, *_QUOTED.findall(text), *text.splitlines(), text.rpartition(":")[2]]
         least = min(len(counted.findall(part.strip())) for part in parts if part.strip()) if text.strip() else 0
         return f"{least} {noun}s" if least > limit else None
 

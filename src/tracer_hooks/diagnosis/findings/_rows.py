@@ -26,12 +26,12 @@ _CELLS = re.compile(r"\s*\|?\s*([^|]{2,60}?)\s*\|" + _NUMBER)
 _LISTED = re.compile(r"\s*(?:[-*•]|\d{1,2}[.)])\s+\**([^:=|]{2,60}?)\**\s*[:=]\**" + _NUMBER)
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _SUMS = frozenset(
-    ("all", "average", "balance", "grand", "mean", "overall", "rest", "subtotal", "sum", "total", "totals")
+    ("all", "average", "balance", "mean", "overall", "rest", "subtotal", "subtotals", "sum", "total", "totals")
 )
 _QUALIFIERS = _SUMS | {
     *("amount", "and", "cost", "costs", "each", "eur", "euro", "expense", "expenses", "fee", "fees", "for", "from"),
     *("gross", "net", "number", "paid", "per", "price", "prices", "quantity", "rate", "refund", "refunded", "refunds"),
-    *("return", "returned", "tax", "the", "unit", "usd", "value", "vat"),
+    *("return", "returned", "tax", "the", "unit", "usd", "value", "vat", "grand"),
 }
 """Words that say what a number is, not what it is of."""
 _SUBJECT = re.compile(r"\W*([A-Z][\w&-]+(?: [A-Z][\w&-]+)?)\s+(\w+)")

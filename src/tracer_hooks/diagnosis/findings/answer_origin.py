@@ -27,7 +27,7 @@ from tracer_hooks.diagnosis._wording import one_line
 from tracer_hooks.diagnosis.findings._code import CodeCell, cells_of, output_of, rounds_to, typed_values
 from tracer_hooks.diagnosis.findings._kind import KindOfFinding, Precision, finding
 from tracer_hooks.schema import Finding, FindingKind, RunOutcome
-from tracer_hooks.values import dates_in, times_in
+from tracer_hooks.values import calculations_in, dates_in, times_in
 
 _LONGEST_VALUE, _MOST_WORDS = 90, 7
 _WORDS, _TELLING = 3, 3
@@ -42,19 +42,8 @@ _LONGEST_SAYING = 3_000
 _EMPTY = frozenset(
     (
         *("true", "false", "none", "null", "unknown", "terminate", "done", "error", "success", "failed", "completed"),
-        *(
-            "correct",
-            "incorrect",
-            "right",
-            "wrong",
-            "approved",
-            "rejected",
-            "accepted",
-            "agreed",
-            "checked",
-            "verified",
-        ),
-        *("confirmed", "thanks", "okay", "fine", "good", "great", "complete", "finished", "pass", "fail"),
+        *("correct", "incorrect", "right", "wrong", "approved", "rejected", "accepted", "agreed", "checked"),
+        *("verified", "confirmed", "thanks", "okay", "fine", "good", "great", "complete", "finished", "pass", "fail"),
     )
 )
 _PLAIN_FIELDS = frozenset(("answer", "content", "data", "output", "result", "text", "value"))
@@ -67,9 +56,11 @@ _FULL_NAME = re.compile(r"(?<=[a-z,] )[A-Z][A-Za-z]+(?: [A-Z][A-Za-z'-]+){1,2}(?
 """A name of several words that does not begin a sentence."""
 _LATEX = re.compile(r"\\(?:text|mathrm)\s?\{([^{}]*)\}|\\[][(),;:! ]")
 _LATEX_UNIT = re.compile(r"\\(?:text|mathrm)\s?\{[^{}]*\}|\\[,;:! ]")
+_FILE = re.compile(r"[\w/-]+\.[a-z]{2,5}")  # a sentence is about it
 _ERROR_CODE = re.compile(r"\b(?:Error code: \d{3}\b|[A-Z]\w+Error\b)")
 _ASKS_WHO = re.compile(r"\bwho(?:m|se)?\b|\bname\b", re.IGNORECASE)
 _LONGEST_LINE = 160
+_GOES_ON = re.compile(r"\s*[-+*/^]\s*\d")
 _LONGEST_UNIT = 30
 _UNKNOWN = re.compile(r"\d[a-z]\b")
 """An unknown with its factor: an equation to be solved, and no calculation."""
@@ -107,17 +98,16 @@ def find(run: RunReading) -> Iterator[Finding]:
     value = None if passed or has_error else _main_value(run)
     if value is None:
         return
-    worked = _worked_out(run, value)
-    if worked is not None:
+    is_reply = _is_conversation(run)  # the last words are then no answer, unless an agent has worked them out
+    worked, first = _worked_out(run, value), _first(run, value)
+    if worked is not None and worked.step is not None and (is_reply or first is None or first.step >= worked.step):
         yield worked
-    # In a conversation the last words are a reply, unless an agent has worked them out.
-    elif not _is_conversation(run) and not _is_digit(value):
-        yield from _traced(run, value)
+    elif not is_reply and not _is_digit(value):
+        yield from _traced(run, value, first)
 
 
-def _traced(run: RunReading, value: str) -> Iterator[Finding]:
+def _traced(run: RunReading, value: str, first: _First | None) -> Iterator[Finding]:
     """Where a value that nobody worked out stands first."""
-    first = _first(run, value)
     if find_value(run.trajectory.task, value) >= 0:
         yield _told(run, f"The answer {value!r} stands in the task itself", "task", value)
     elif first is None:
@@ -154,14 +144,7 @@ def _told(
     if step is None and first is not None:
         step, quote = first.step, first.passage.quote_raw(first.at, first.at + len(value))
     return finding(
-        run,
-        FindingKind.ANSWER_ORIGIN,
-        text,
-        detail=detail,
-        step=step,
-        quote=quote,
-        claimed=value,
-        leads_to_answer=True,
+        run, FindingKind.ANSWER_ORIGIN, text, detail=detail, step=step, quote=quote, claimed=value, leads_to_answer=True
     )
 
 
@@ -173,7 +156,7 @@ def _main_value(run: RunReading) -> str | None:
         alone = _worth_telling(_number_alone(text if answer.is_marked else said.strip().rstrip(".")))
         if alone is not None or not short or answer.is_marked:
             return alone
-    if "```" in said:
+    if "```" in said or "\\frac" in said[-_LONGEST_LAST:]:
         return None
     if len(said) > _LONGEST_PROSE:
         said = said[said.rfind("\n\n") :].strip()  # the last paragraph says what follows from the others
@@ -186,7 +169,11 @@ def _value_in(run: RunReading, said: str, *, is_short: bool) -> str | None:
     """The one value or name that a text without a marked answer carries, and the task does not."""
     if _FORMULA.search(said):
         return None
-    bold = {found.strip(" :.\"'“”") for found in _BOLD.findall(said) if not found.rstrip().endswith(":")}
+    bold = {
+        found.strip(" :.\"'“”")
+        for found in _BOLD.findall(said)
+        if not found.rstrip().endswith(":") and not found.islower()
+    }
     whole = _moments(said)
     numbers = [found for found in numbers_in(said) if not any(start <= found.start() < end for start, end in whole)]
     task = run.trajectory.task[:_LONGEST_SAYING]
@@ -200,7 +187,7 @@ def _value_in(run: RunReading, said: str, *, is_short: bool) -> str | None:
     if is_short and len(new) != 1 and numbers and all(len(number.lstrip("-")) < _TELLING for number in new):
         return None
     results = [found.group() for found in numbers if said[: found.start()].rstrip(" $€£").endswith("=")]
-    quoted = {found for found, _ in quoted_in(said) if find_value(task, found) < 0} if not numbers else set()
+    quoted = {found for found, _ in quoted_in(said) if not numbers and _is_new(task, found)}
     if len(bold) == 1 and len(new) == 1 and find_value(next(iter(bold)), next(iter(new.values()))) < 0:
         return None
     for alone in (bold, set(new.values()), set(results[-1:]), quoted):
@@ -208,6 +195,10 @@ def _value_in(run: RunReading, said: str, *, is_short: bool) -> str | None:
             return _worth_telling(_number_alone(next(iter(alone))))
     names = {match.group() for match in _FULL_NAME.finditer(said) if find_value(task, match.group()) < 0}
     return names.pop() if len(names) == 1 and (is_short or _ASKS_WHO.search(task)) else None
+
+
+def _is_new(task: str, found: str) -> bool:
+    return find_value(task, found) < 0 and _FILE.fullmatch(found) is None
 
 
 def _moments(text: str) -> list[tuple[int, int]]:
@@ -333,6 +324,10 @@ def _said(run: RunReading, value: str, first: _First) -> Iterator[Finding]:
         text = f"The answer {value!r} first stands in what {agent!r} reports of a page in step {step}"
         yield _told(run, text, "tool", value, first)
         return
+    worked = _calculation_of(value, first) if is_number(value) else None
+    if worked is not None:
+        yield _works_out(run, value, first, worked)
+        return
     if (
         (len(first.passage.raw) > _LONGEST_SAYING and not run.is_brief(step))
         or _is_chance(value, first)
@@ -360,7 +355,7 @@ def _idle_tool(run: RunReading) -> str | None:
 
 
 def _worked_out(run: RunReading, value: str) -> Finding | None:
-    """The first calculation of an agent that ends in the value, before anything else in the run has it."""
+    """The first calculation of an agent that ends in the value."""
     if not is_number(value) or find_value(run.trajectory.task, value) >= 0:
         return None
     wanted = canonical(value)
@@ -374,11 +369,25 @@ def _worked_out(run: RunReading, value: str) -> Finding | None:
                 worked = _CALCULATES.search(left)
                 if in_code or worked is None or len(left) - worked.end() > _LONGEST_UNIT or _UNKNOWN.search(left):
                     continue
-                text = f"{run.steps[step].agent!r} works out the answer {value!r} in step {step}: "
-                text += one_line(f"{left} = {value}")
-                return _told(run, text, "derived", value, _First(step, passage, found.start("number")))
-        if any(find_value(call.result or "", value) >= 0 for call in run.steps[step].tool_calls):
-            return None
+                begin = max(left.rfind(". ", 0, worked.start() + 1), left.rfind(": ", 0, worked.start() + 1)) + 1
+                first = _First(step, passage, found.start("number"))
+                return _works_out(run, value, first, f"{left[begin:].strip()} = {value}")
+    return None
+
+
+def _works_out(run: RunReading, value: str, first: _First, worked: str) -> Finding:
+    text = f"{run.steps[first.step].agent!r} works out the answer {value!r} in step {first.step}: {one_line(worked)}"
+    return _told(run, text, "derived", value, first)
+
+
+def _calculation_of(value: str, first: _First) -> str | None:
+    """A calculation in words beside the value."""
+    near = first.passage.raw[max(0, first.at - _SHORT_TEXT) : first.at + _SHORT_TEXT]
+    if _GOES_ON.match(first.passage.raw, first.at + len(value)):
+        return None
+    for found in calculations_in(near):
+        if found.holds and canonical(found.stated.text.strip(" $€£%")) == canonical(value):
+            return f"{found.left} = {value}"
     return None
 
 

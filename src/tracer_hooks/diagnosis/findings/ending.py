@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 
 from tracer_hooks.diagnosis._reading._answer import without_traceback
-from tracer_hooks.diagnosis._reading._errors import ERROR_LINE, is_unreachable, limit_reached
+from tracer_hooks.diagnosis._reading._errors import ERROR_LINE, LIMIT_REACHED, is_unreachable
 from tracer_hooks.diagnosis._reading._roles import Role
 from tracer_hooks.diagnosis._reading._run import RunReading
 from tracer_hooks.diagnosis._reading._text import code_spans
@@ -32,7 +32,7 @@ _LIMIT = re.compile(
     r"[^.\n]{0,30}\b(?:reached|exceeded|hit)\b"
     r"|\b(?:turn|round|step|iteration|message|recursion|time) limit\b[^.\n]{0,30}\b(?:reached|exceeded|hit)\b"
     r"|\b(?:stopped|ended|reached)\b[^.\n]{0,20}\b(?:turn|round|step|iteration|message|recursion|time) limit\b"
-    r"|\breached the max(?:imum)?\b[^.\n]{0,20}\b(?:turns|rounds|steps|iterations|messages|time)\b",
+    r"|\breached (?:the )?max(?:imum)?\b[^.\n]{0,20}\b(?:turns|rounds|steps|iterations|messages|time)\b",
     re.IGNORECASE,
 )
 _NEXT_ACT = re.compile(
@@ -47,7 +47,10 @@ _GIVES_UP = re.compile(
     r"(?:go on|continue|proceed|complete|finish|provide|determine|answer|find|solve|help)"
     r"|(?:I|we) (?:give|gave) up|(?:was|were) (?:unable|not able) to (?:complete|finish|find|determine|solve|provide)"
     r"|could not (?:be )?(?:complete|completed|determine|determined|solved?)\b"
-    r"|unable to (?:complete|determine|proceed|continue|fulfil\w*))",
+    r"|unable to (?:complete|determine|proceed|continue|fulfil\w*)"
+    r"|please (?:provide|share|upload|attach|supply) (?:me |us )?(?:with )?(?:the|your|more|any|a copy)\b"
+    r"[^.!?\n]{0,160}"
+    r"(?:\b(?:so|and|then|once|before)\b[^.!?\n]{0,60}\b(?:I|we)(?:'ll| can| will)\b|\bfindings\b|\bfile\b))",
     re.IGNORECASE,
 )
 _ANNOUNCES = (" is:", " are:", " was:", "answer:", "result:", "output:")
@@ -74,9 +77,15 @@ def _last(run: RunReading) -> int:
 
 
 def _raised(run: RunReading) -> Finding | None:
-    """A step that raised, and was the last."""
+    """A step that raised, and was the last; or an exception that ended the run after it."""
     step = run.steps[_last(run)]
     error = step.error or (step.content if step.kind is StepKind.ERROR else "")
+    reason = run.trajectory.outcome_reason or ""
+    # An assertion is a check's.
+    raised = not run.trajectory.final_output and ERROR_LINE.match(reason) and "AssertionError" not in reason
+    if not error and raised and not _ENDPOINT.search(reason[:2_000]):
+        line = one_line(reason)
+        return _ending(run, EXCEPTION, f"The run ended with {line!r} after the words of {step.agent!r}", step.index, "")
     if not error:
         return None
     line = one_line(error)
@@ -109,9 +118,10 @@ def _glued_error(run: RunReading) -> Finding | None:
 
 def _limit(run: RunReading) -> Finding | None:
     """A limit of rounds, steps or time that stopped the run."""
-    reason = run.trajectory.outcome_reason or ""
-    if limit_reached(run) or _LIMIT.search(reason[:2_000]):
-        return _ending(run, LIMIT, f"The run was stopped at a limit: {one_line(reason)!r}", _last(run), "")
+    stopped = run.trajectory.stop_reason if _goes_round(run) else None
+    for reason in (stopped or "", run.trajectory.outcome_reason or ""):
+        if LIMIT_REACHED.search(reason[:2_000]) or _LIMIT.search(reason[:2_000]):
+            return _ending(run, LIMIT, f"The run was stopped at a limit: {one_line(reason)!r}", _last(run), "")
     step = run.steps[_last(run)]
     lines = [line.strip() for line in _ends_of(step.content).splitlines() if line.strip()]
     for line in (*lines[:_EDGE], *lines[-_EDGE:]):
@@ -119,6 +129,13 @@ def _limit(run: RunReading) -> Finding | None:
             text = f"The run ends in step {step.index} with {one_line(line)!r}"
             return _ending(run, LIMIT, text, step.index, line)
     return None
+
+
+def _goes_round(run: RunReading) -> bool:
+    """Tell whether an agent acts after another had its turn: a fixed number of turns in a row is no limit."""
+    agents = [run.steps[index].agent for index in run.acts]
+    turns = [agent for place, agent in enumerate(agents) if place == 0 or agent != agents[place - 1]]
+    return len(turns) > len(set(turns))
 
 
 def _ends_of(text: str) -> str:

@@ -35,13 +35,17 @@ _SAID = re.compile(
     rf"(?:\w{{1,20}} ){{0,2}}{_THING}\b"
     r"|\b(?:the|an|these|those|our|my) assumed (?:\w{1,20} ){0,2}"
     r"(?:data(?:set)?|prices?|pricing|costs?|rates?|figures|amounts?|statistics)\b"
-    r"|\blet(?:'s| us) simulate\b",
+    r"|\blet(?:'s| us) simulate\b"
+    rf"|\blet(?:'s| us) assume (?:that )?(?:the|this|these|some) (?:[\w()]{{1,20}} ){{0,3}}?{_THING}\b"
+    rf"|\b(?:I|we)(?:'ll| will| can| could| need to| must| have to)? estimate (?:some |the )?"
+    rf"(?:standard|typical|average|reasonable|plausible) (?:\w{{1,20}} ){{0,2}}?{_THING}\b"
+    r"|\b(?:these|some|the following) (?:are )?(?:\w{1,12} )?(?:reasonable|plausible|rough) (?:estimates|guesses)\b",
     re.IGNORECASE,
 )
 _SAYS = (
     *("mock", "dummy", "fake", "simulat", "made-up", "fabricated", "synthetic", "placeholder", "hypothetical"),
     *("fictional", "assum", "sample", "example", "demonstration", "illustration", "pretend", "suppose", "imagine"),
-    "consider",
+    *("consider", "estimat", "guess"),
 )
 """Every match of :data:`_SAID` has one of these, in lower case."""
 _IN_CODE = re.compile(
@@ -106,14 +110,7 @@ def _said(run: RunReading) -> Iterator[Finding]:
 
 
 def _made(run: RunReading, step: int, text: str, quote: str) -> Finding:
-    return finding(
-        run,
-        FindingKind.MADE_UP_DATA,
-        text,
-        step=step,
-        quote=quote,
-        leads_to_answer=_is_answered(run, step),
-    )
+    return finding(run, FindingKind.MADE_UP_DATA, text, step=step, quote=quote, leads_to_answer=_is_answered(run, step))
 
 
 def _words(passage: StepPassage) -> re.Match[str] | None:

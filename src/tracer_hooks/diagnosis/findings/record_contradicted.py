@@ -24,6 +24,8 @@ _KIND = FindingKind.RECORD_CONTRADICTED
 EXAMPLE = "example"
 _READ, _LONGEST_EXAMPLE = 8_000, 120
 _CALLED = re.compile(r"\b(\w+)\([^()`\n]{0,200}\)\s*(?:==|->|=>|returns)\s*(?=\S)")
+_OPTION = re.compile(r"\s*\(?[A-Z][).] ")
+"""One of several answers to choose from, at the head of its line: no record of anything."""
 _NO_LITERAL = object()
 _BARE = 24
 """Characters up to which a result is the value alone; in a longer one a number may be of something else."""
@@ -148,6 +150,9 @@ def _is_of_record(run: RunReading, departure: Departure) -> bool:
             run.locate(step, right) is not None for step in range(departure.step + 1)
         )
     source = departure.sources[0]
+    having = [line for line in run.steps[source].content.splitlines() if find_value(line, right) >= 0]
+    if having and all(_OPTION.match(line) for line in having):
+        return False
     if len(canonical(right)) == 1 and run.locate(source, _number_of(value)) is not None:
         return False
     if any(find_value(failure_text(call) or "", right) >= 0 for call in run.steps[source].tool_calls):

@@ -13,11 +13,13 @@ from typing import NamedTuple
 from tracer_hooks.diagnosis._reading._answer import answer_in
 from tracer_hooks.diagnosis._reading._run import RunReading
 from tracer_hooks.diagnosis._reading._text import canonical, find_value, is_number, numbers_in, sole_argument
+from tracer_hooks.diagnosis._wording import one_line
 from tracer_hooks.diagnosis.findings._kind import KindOfFinding, finding
 from tracer_hooks.schema import ErrorMode, Finding, FindingKind, RunOutcome
 
 _KIND = FindingKind.REPLACED_VALUE
 _LONGEST = 60
+_TELLING = re.compile(r"(?<=[\w,;:] )[A-Z]\w{3,}|\d[\d.,]*\d|\d")
 _AMONG_OTHERS = re.compile(r"\d[^\d.!?=:\n]{1,60}(?:,|\band|\bfor|\bof|\bor)\s+$")
 
 
@@ -36,6 +38,10 @@ def find(run: RunReading) -> Iterator[Finding]:
         replaced = _replacement(run, index, right)
         if replaced is not None:
             claimed, how, quote, tool = replaced
+            earlier = _first_to_say(run, had, index, claimed, right)
+            if earlier is not None:
+                index, how = earlier, f"says {one_line(run.steps[earlier].content)}"
+                quote = run.first_words(earlier)
             first, second = run.steps[had].agent, run.steps[index].agent
             yield finding(
                 run,
@@ -50,6 +56,18 @@ def find(run: RunReading) -> Iterator[Finding]:
                 leads_to_answer=True,
             )
             return
+
+
+def _first_to_say(run: RunReading, had: int, index: int, claimed: str, right: str) -> int | None:
+    """The step before, if any, that has every name and number of the sentence in the right value's place."""
+    telling = [] if is_number(claimed) else _TELLING.findall(claimed)
+    telling = [each for each in telling if find_value(run.trajectory.task, each) < 0]
+    for step in run.acts if telling else ():
+        content = run.steps[step].content
+        is_between = had < step < index and run.steps[step].agent != run.steps[had].agent
+        if is_between and find_value(content, right) < 0 and all(find_value(content, each) >= 0 for each in telling):
+            return step
+    return None
 
 
 class _Replacement(NamedTuple):

@@ -60,10 +60,7 @@ def test_a_wrong_tool_argument() -> None:
 
 def test_the_right_argument_told_by_another_agent_and_ignored() -> None:
     def turns(account):
-        return [
-            ("researcher", "The customer's account is ac_4417."),
-            ("clerk", "refund", {"account": account}, "done"),
-        ]
+        return [("researcher", "The customer's account is ac_4417."), ("clerk", "refund", {"account": account}, "done")]
 
     answer = judged(turns("ac_9999"), passing=[run("p", turns("ac_4417"))])
     assert (answer.step, answer.error_mode) == (1, ErrorMode.FM_2_5)
@@ -71,10 +68,7 @@ def test_the_right_argument_told_by_another_agent_and_ignored() -> None:
 
 def test_an_argument_that_contradicts_the_agents_own_words() -> None:
     def turns(account):
-        return [
-            ("clerk", "I will refund the account ac_4417 now."),
-            ("clerk", "refund", {"account": account}, "done"),
-        ]
+        return [("clerk", "I will refund the account ac_4417 now."), ("clerk", "refund", {"account": account}, "done")]
 
     answer = judged(turns("ac_9999"), passing=[run("p", turns("ac_4417"))])
     assert (answer.step, answer.error_mode) == (1, ErrorMode.FM_2_6)

@@ -104,7 +104,13 @@ def test_silent_where_it_cannot_be_told(read):
     assert origin(read(("looker", page), ("lead", "Ok."), final="Ahmed Aboutaleb")) is None
 
 
-@pytest.mark.parametrize("final", ["Checked, correct", "the usual number of", "12 - 4", "Approved"])
+@pytest.mark.parametrize(
+    "final",
+    [
+        *("Checked, correct", "the usual number of", "12 - 4", "Approved"),
+        *('There is no file "people.csv" in it.', "It is \\frac{8}{18}, which is wrong of them."),
+    ],
+)
 def test_a_phrase_or_a_formula_is_no_value(read, final):
     assert origin(read(("looker", "", [SEARCH]), ("lead", final), final=final)) is None
 

@@ -12,6 +12,7 @@ BILLS = "What does the kitchen owe? The kitchen ordered flour for 40 EUR. The ki
 ROOMS = "How much did Lyon sell? Lyon sold lamps for 310 EUR. Lyon sold rugs for 95 EUR. Nice sold vases for 77 EUR."
 ROWS = "| what | EUR |\n| --- | --- |\n"
 POINT = '{"lat": 54.18, "lon": 12.1}'
+LINDAL = "expected Lindal, got Novum"
 TOOL = (AgentSpec(name="reader", tools=("look_up",)), AgentSpec(name="writer"))
 CODE = "def half(n):\n    return n // 2"
 
@@ -231,12 +232,13 @@ TOLD = {
     "a field of a record": (
         run_of(call("reader", "look_up", {}, '{"goods": 19.2, "shipping": 12.5}'), say("writer", "You pay 12.5 EUR.")),
         (
-            KIND.ANSWER_ORIGIN,
-            "tool",
-            0,
-            "reader",
+            *(KIND.ANSWER_ORIGIN, "tool", 0, "reader"),
             "The answer '12.5' is the field 'shipping' of what 'look_up' returned in step 0.",
         ),
+    ),
+    "a name replaced before the last words": (
+        run_of(say("a", "Lindal: 645."), say("b", "Novum is best, 712."), say("c", "Book Novum, 712."), reason=LINDAL),
+        (KIND.REPLACED_VALUE, "", 1, "b", "'a' had Lindal in step 0; 'b' says Novum is best, 712."),
     ),
 }
 SILENT = {
@@ -273,6 +275,18 @@ SILENT = {
         call("desk", "booked", {}, "Ruiz, Moreau, Klein, Sato, Novak, Ito"),
         call("desk", "paid", {}, '{"paid": ["Sato", "Klein", "Ito"]}'),
         say("desk", "Still to pay: Moreau, Ruiz and Novak"),
+    ),
+    "a result beside its terms": run_of(
+        say("one", "58 min, 62 min, 65 min. So the last = 45 min."),
+        say("two", "58 + 62 + 65 = 185 min"),
+        task="In all?",
+    ),
+    "a grand tour that is no grand total": run_of(
+        say("clerk", "- Guide: $50\n- Locker: $30\n- Grand tour: $75"), say("adder", "In all 155"), task="Add it up."
+    ),
+    "options to choose from": run_of(
+        say("user", "Choose:\n(A) 3.01 \u00d7 10^23 g\n(B) 6.02 \u00d7 10^23 g"),
+        say("solver", "We take 3.014 \u00d7 10^23 g."),
     ),
     "an order with a voucher": run_of(
         call("clerk", "order", {}, '{"lines": [{"item": "mat", "qty": 3, "price": 20.5}], "shipping": 4.0}'),

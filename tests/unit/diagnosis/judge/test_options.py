@@ -1,9 +1,13 @@
-"""Settings from arguments and from the environment."""
+"""Settings from arguments and from the environment, by which alone the command line sets the judge up."""
 
 from __future__ import annotations
 
+import json
 import logging
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,7 +16,8 @@ from tracer_hooks import _guard
 from tracer_hooks.diagnosis.judge import JudgeAttributor, JudgeBudget, JudgeOptions, _attributor
 from tracer_hooks.diagnosis.judge._calls import variable_of
 from tracer_hooks.errors import ConfigError
-from tracer_hooks.testing import ScriptedLLM
+from tracer_hooks.schema import to_json
+from tracer_hooks.testing import ScriptedLLM, When
 
 from ._runs import shop_run, verdict
 
@@ -21,8 +26,6 @@ GUIDE = Path(__file__).resolve().parents[4] / "docs" / "guides" / "judge.md"
 
 @pytest.fixture(autouse=True)
 def no_settings_of_the_shell(monkeypatch: pytest.MonkeyPatch) -> None:
-    import os
-
     for name in [name for name in os.environ if name.startswith("TRACER_HOOKS_JUDGE_")]:
         monkeypatch.delenv(name)
 
@@ -139,3 +142,41 @@ def test_an_attributor_made_without_arguments_reads_the_environment(monkeypatch:
 def test_the_guide_names_the_variables_that_are_read() -> None:
     read = {variable_of(name) for name in _attributor._READERS} | {"TRACER_HOOKS_JUDGE_API_KEY"}
     assert set(re.findall(r"TRACER_HOOKS_JUDGE_[A-Z_]*[A-Z]", GUIDE.read_text(encoding="utf-8"))) == read
+
+
+def diagnose(folder: Path, *paths: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    ours = {key: value for key, value in os.environ.items() if not key.startswith(("TRACER_HOOKS_", "OPENAI_"))}
+    code = "from tracer_hooks.cli import main; main()"
+    return subprocess.run(
+        [sys.executable, "-c", code, "diagnose", *paths, "--attributor", "judge", "--json"],
+        cwd=folder, env={**ours, **environment}, capture_output=True, text=True, timeout=100, check=False,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "good.json").write_text(to_json(shop_run()), encoding="utf-8")
+    (tmp_path / "bad.json").write_text(to_json(shop_run(task="An odd one.")), encoding="utf-8")
+    return tmp_path
+
+
+def test_a_reply_that_cannot_be_used_is_the_error_of_its_input_and_the_others_are_done(folder: Path) -> None:
+    with ScriptedLLM(rules=[When(contains="An odd one").then("no idea")], default=verdict()) as llm:
+        settings = {"TRACER_HOOKS_JUDGE_MODEL": "m", "TRACER_HOOKS_JUDGE_BASE_URL": llm.base_url}
+        done = diagnose(folder, "good.json", "bad.json", **settings)
+        calls = llm.calls
+        again = diagnose(folder, "good.json", **settings)
+        assert llm.calls == calls  # from the cache
+    assert done.returncode == 1, done.stderr
+    good, bad = json.loads(done.stdout)["results"]
+    assert (good["agent"], good["step"], good["attributor"]) == ("Calculator", 3, "judge/2 all-at-once m")
+    assert bad["error"].startswith("OutputParseError")
+    assert again.returncode == 0
+    assert json.loads(again.stdout)["results"][0]["step"] == 3
+
+
+def test_without_settings_the_message_says_what_to_set(folder: Path) -> None:
+    done = diagnose(folder, "good.json")
+    assert done.returncode == 2
+    assert "TRACER_HOOKS_JUDGE_MODEL" in done.stderr
+    assert "Traceback" not in done.stderr

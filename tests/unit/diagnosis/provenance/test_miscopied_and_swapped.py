@@ -38,7 +38,7 @@ SWAPPED: dict[str, tuple[str, list[Said], int]] = {
         "Convert 40 miles to km.",
         ["40 miles to km.", ("convert", {"value": 40, "from": "km", "to": "miles"}, "24.85"), "24.85 km"],
         1,
-    ),
+    )
 }
 
 CLEAN: dict[str, tuple[str, list[Said]]] = {
