@@ -12,7 +12,6 @@ import random
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Final
 
 from tracer_hooks.endpoint import Endpoint
@@ -47,15 +46,17 @@ _SIGNS: Final[Mapping[str, tuple[str, Callable[[int, int], int]]]] = {
 }
 _EXAMPLE: Final = 120
 _ONE_LINE: Final = "Write one line and nothing else."
+_NOTHING_ELSE: Final = "Write nothing else."
 _FORMS: Final = {
-    "record": '{"name": "Ada Lowe", "item": "oak table", "parcel": "31-74025"}',
-    "sentence": "Ada Lowe bought an oak table, parcel 31-74025.",
-    "row": "| Ada Lowe | oak table | 31-74025 |",
-    "listing": "customer: Ada Lowe; goods: oak table; number: 31-74025",
-    "letter": "Dear Ada Lowe, your oak table is on its way as 31-74025.",
-    "label": "31-74025 / oak table / Ada Lowe",
+    "sentence": f"Put the name, the item and the parcel number of the record into one short sentence. {_NOTHING_ELSE}",
+    "row": f"Turn the sentence into one table row with the name, the item and the parcel number. {_NOTHING_ELSE}",
+    "listing": f"Turn the row into one line that gives the customer, the goods and the number. {_NOTHING_ELSE}",
+    "letter": (
+        "Turn the line into a letter. "
+        "Example: Ada Lowe, oak table, 31-74025 becomes: Dear Ada Lowe, your oak table is on its way as 31-74025."
+    ),
+    "label": f"Turn the letter into a one-line label with the name, the goods and the number. {_NOTHING_ELSE}",
 }
-"""One record in the form that each agent writes; what the first one is shown is the tool's."""
 _CUSTOMERS: Final = ("Orla Venn", "Tomas Reed", "Ines Kadar", "Bo Lindqvist", "Priya Nair", "Juno Abel")
 _ITEMS: Final = ("desk lamp", "rain coat", "tea kettle", "bread knife", "wool scarf", "door bell")
 
@@ -63,14 +64,6 @@ _ITEMS: Final = ("desk lamp", "rain coat", "tea kettle", "bread knife", "wool sc
 def _sum_instruction(sign: str, by: int) -> str:
     told, result = _SIGNS[sign]
     return f"{told.format(by)} {_ONE_LINE} Example: {_EXAMPLE} {sign} {by} = {result(_EXAMPLE, by)}"
-
-
-def form_instructions() -> dict[str, str]:
-    """What each agent of the look-ups is told, with the same record as an example."""
-    return {
-        after: f"Turn the {before} into a {after}. Example: {_FORMS[before]} becomes: {_FORMS[after]}"
-        for before, after in pairwise(_FORMS)
-    }
 
 
 def number_of(text: str) -> int | None:
@@ -101,7 +94,7 @@ class Chain(Blueprint):
 
 def chain(suite: str, endpoint: Endpoint) -> Chain:
     """The team that works on one of :data:`CHAINS`."""
-    roles = form_instructions() if suite == LOOK_UPS else {name: _sum_instruction(*one) for name, one in _SUMS.items()}
+    roles = _FORMS if suite == LOOK_UPS else {name: _sum_instruction(*one) for name, one in _SUMS.items()}
     order = (*roles, None)
     architecture = TeamArchitecture(
         name=suite, roles=roles, cues={}, tool_users=frozenset(), next_agent=lambda said, rounds: order[len(said)]
@@ -120,13 +113,13 @@ def chain_tasks(suite: str, seed: int) -> list[SuiteTask]:
 
 
 def _values(task: SuiteTask) -> set[str]:
-    return set(json.loads(look_up(number_of(task.text) or 0)).values())
+    return set(json.loads(look_up(number_of(task.text) or 0).lower()).values())
 
 
 def is_right(suite: str, task: SuiteTask, answer: str) -> bool:
     """Whether the last agent's words hold the right number, or all values of the record."""
     if suite == LOOK_UPS:
-        return all(value in answer for value in _values(task))
+        return all(value in answer.lower() for value in _values(task))
     number = number_of(task.text) or 0
     for sign, by in _SUMS.values():
         number = _SIGNS[sign][1](number, by)
@@ -136,7 +129,7 @@ def is_right(suite: str, task: SuiteTask, answer: str) -> bool:
 def wrong_steps(suite: str, task: SuiteTask, said: Sequence[str]) -> list[int]:
     """The steps that are wrong by what they were shown: a wrong sum, or a value that is lost."""
     if suite == LOOK_UPS:
-        held = [_values(task), *({value for value in _values(task) if value in text} for text in said)]
+        held = [_values(task), *({value for value in _values(task) if value in text.lower()} for text in said)]
         return [step for step in range(len(said)) if held[step] - held[step + 1]]
     numbers = [number_of(task.text), *map(number_of, said)]
     wrong = []
