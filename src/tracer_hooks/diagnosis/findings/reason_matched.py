@@ -35,6 +35,11 @@ _LACKING = frozenset(
     )
 )
 _UNWANTED = frozenset(("false", "forbidden", "incorrect", "invented", "outdated", "unwanted", "wrong"))
+_COMPARED = frozenset(
+    ("as", "equal", "equals", "from", "like", "match", "matches", "than", "to", "unlike", "what", "with")
+)
+"""Words before the name of an agent whose words the answer is held against: "not what the adder has"."""
+_ARTICLES = frozenset(("a", "an", "our", "the", "your"))
 _FORBIDS = ("must not", "should not", "may not", "do not", "shouldn't", "mustn't", "not allowed")
 _IN = re.compile(r"['\"`] in [a-z]")
 """As an assertion puts it: "'hazelnut' in answer"."""
@@ -81,16 +86,21 @@ def named_agent(run: RunReading) -> str | None:
     said, asked = _folded(reason), _folded(run.trajectory.task[:4_000])
     agents = dict.fromkeys(run.steps[index].agent for index in run.acts)
     named = [agent for agent in agents if fold(agent) in said and fold(agent) not in asked]
-    return named[0] if len(named) == 1 and len(agents) > 1 else None
+    is_alone = len(named) == 1 and len(agents) > 1
+    return named[0] if is_alone and any(word not in _COMPARED for word in said[fold(named[0])]) else None
 
 
-def _folded(text: str) -> frozenset[str]:
-    """Every one to four words of a text as one folded name: "Data Analyst" is "dataanalyst"."""
+def _folded(text: str) -> dict[str, set[str]]:
+    """Every one to four words of a text as one folded name ("dataanalyst"), with the words that stand before it."""
     # Not by fold: its cache is for the few names of a team, and words of tasks never come again.
     bare = ("".join(filter(str.isalnum, word.casefold())) for word in re.split(r"\s+|['\u2019]s\b", text))
     words = [word for word in bare if word]
-    sizes = range(1, _LONGEST_NAME + 1)
-    return frozenset("".join(words[at : at + size]) for at in range(len(words)) for size in sizes)
+    found: dict[str, set[str]] = {}
+    for at in range(len(words)):
+        before = words[at - 2] if at > 1 and words[at - 1] in _ARTICLES else words[at - 1] if at else ""
+        for size in range(1, _LONGEST_NAME + 1):
+            found.setdefault("".join(words[at : at + size]), set()).add(before)
+    return found
 
 
 def _terms(reason: str) -> list[str]:

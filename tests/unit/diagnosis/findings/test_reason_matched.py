@@ -124,3 +124,18 @@ def test_telling_more_keeps_what_was_found(run: Trajectory, expected: str, got: 
     kept = {(each.kind, each.step) for each in plain.findings if each.leads_to_answer}
     assert kept <= {(each.kind, each.step) for each in told.findings}
     assert "Traceback" not in str(told.got)
+
+
+@pytest.mark.parametrize(
+    ("reason", "named"),
+    [
+        ("the total is not what the adder has", None),
+        ("the total differs from the adder's", None),
+        ("it does not match the adder", None),
+        ("the adder took another rate than the adder should", "adder"),
+        ("the rate of the adder was not taken as the table says", "adder"),
+    ],
+)
+def test_an_agent_whose_words_the_answer_is_held_against_is_not_accused(reason: str, named: str | None) -> None:
+    steps = say("adder", "It is 165.50."), say("writer", "The total is 156.50.")
+    assert [each.agent for each in matched(reason, *steps) if each.detail == "agent"] == ([named] if named else [])
