@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tracer_hooks.repair._ladder import Ladder as Ladder
     from tracer_hooks.repair._ladder import ReasonToAgent as ReasonToAgent
     from tracer_hooks.repair._ladder import RepairChoice as RepairChoice
+    from tracer_hooks.repair._ladder import ResumeAtFinding as ResumeAtFinding
     from tracer_hooks.repair._ladder import Strategies as Strategies
     from tracer_hooks.repair._ladder import strategies_of as strategies_of
     from tracer_hooks.repair._repair import PastTrial as PastTrial

@@ -48,23 +48,57 @@ class ReasonToAgent:
         return _told(self.name, failure, named, first if step is None else step, failure.feedback, "the check's reason")
 
 
-class FindingTold:
-    """Resumes at the step that a finding proves wrong, and tells its agent the finding and the check's reason.
+class ResumeAtFinding:
+    """Resumes at the step that a finding proves wrong, with the check's reason where that says more than no.
 
-    From scratch where the run cannot be resumed there. None where the diagnosis is less than clear: resuming after a
-    wrong step keeps the error, which costs more than resuming at the right one gains.
+    The finding itself is not told: on a small model that did worse than asking again without it. None where the
+    diagnosis is less than clear, since resuming after a wrong step keeps the error, which costs more than resuming at
+    the right one gains; and where the run cannot be resumed there.
+    """
+
+    name = "resume_at_finding"
+
+    def propose(self, failure: Failure, step: int | None) -> Repair | None:
+        """See :class:`~tracer_hooks.repair.RepairStrategy`; None at another step than the blamed one."""
+        agent, at = _proved(failure, step)
+        if agent is None or at is None or not _keeps(failure, at):
+            return None
+        if failure.feedback is None:
+            reason = f"the run goes on from step {at}, which a finding proves wrong; {agent!r} is asked again"
+            return Repair(strategy=self.name, agent=agent, resume_from=at, reason=reason)
+        return _told(self.name, failure, agent, at, failure.feedback, "the check's reason")
+
+
+class FindingTold:
+    """Tells the agent of a step that a finding proves wrong the finding and the check's reason, and resumes there.
+
+    From scratch where the run cannot be resumed there. None where the diagnosis is less than clear.
     """
 
     name = "finding"
 
     def propose(self, failure: Failure, step: int | None) -> Repair | None:
         """See :class:`~tracer_hooks.repair.RepairStrategy`; None at another step than the blamed one."""
-        found, agent, blamed = failure.attribution, failure.agent, failure.step
-        if found is None or agent is None or found.certainty != "clear" or step not in (None, blamed):
+        agent, at = _proved(failure, step)
+        if agent is None or failure.attribution is None:
             return None
-        why = next((item.why for item in found.evidence if item.step == blamed and item.kind != "sign"), "")
+        evidence = failure.attribution.evidence
+        why = next((item.why for item in evidence if item.step == at and item.kind != "sign"), "")
         text = " ".join(part for part in (why, failure.feedback) if part)
-        return _told(self.name, failure, agent, blamed, text, "what was found there")
+        return _told(self.name, failure, agent, at, text, "what was found there")
+
+
+def _proved(failure: Failure, step: int | None) -> tuple[str | None, int | None]:
+    """The blamed agent and step where the diagnosis is clear and the step may be ``step``; else nothing."""
+    found = failure.attribution
+    if found is None or found.certainty != "clear" or step not in (None, failure.step):
+        return None, None
+    return failure.agent, failure.step
+
+
+def _keeps(failure: Failure, step: int | None) -> bool:
+    """Tell whether the run can be resumed at ``step``, and keeps something: before its first step there is nothing."""
+    return step is not None and step in failure.steps and step > min(failure.steps)
 
 
 def _told(name: str, failure: Failure, agent: str, step: int | None, said: str | None, what: str) -> Repair | None:
@@ -72,8 +106,7 @@ def _told(name: str, failure: Failure, agent: str, step: int | None, said: str |
     text = attempt_failed(said)
     if text is None:
         return None
-    # Before its first step there is nothing to keep.
-    keeps = step is not None and step in failure.steps and step > min(failure.steps)
+    keeps = _keeps(failure, step)
     begins = f"the run goes on from step {step}" if keeps else "the whole run is made again"
     return Repair(
         strategy=name,
@@ -92,7 +125,7 @@ def named_by_reason(failure: Failure) -> str | None:
     return agents.pop() if len(agents) == 1 else None
 
 
-RUNGS: tuple[RepairStrategy, ...] = (ReasonToAgent(), FindingTold(), FromScratch(), FeedbackInTask())
+RUNGS: tuple[RepairStrategy, ...] = (ReasonToAgent(), ResumeAtFinding(), FromScratch(), FeedbackInTask())
 """In order, each once. Whom the reason names comes first, since the check knows more than the diagnosis. The reason in
 the task comes after a plain retry: as the first thing tried it was not shown to be as good."""
 _BY_NAME: dict[str, Callable[[], RepairStrategy]] = {
@@ -102,6 +135,7 @@ _BY_NAME: dict[str, Callable[[], RepairStrategy]] = {
     FeedbackInTask.name: FeedbackInTask,
     FeedbackInMessage.name: FeedbackInMessage,
     ReasonToAgent.name: ReasonToAgent,
+    ResumeAtFinding.name: ResumeAtFinding,
     FindingTold.name: FindingTold,
     RewrittenInstructions.name: RewrittenInstructions,
 }

@@ -58,31 +58,50 @@ def test_where_nothing_is_known_it_is_a_plain_retry_each_time() -> None:
         assert [repair.is_plain for repair in climbed(failed, 3)] == [True] * 3
 
 
-def test_a_proving_finding_is_told_at_its_step_and_then_it_is_tried_again() -> None:
-    first, *others = climbed(failure(attribution=diagnosis(PROOF), feedback="wrong total"), 4)
-    assert (first.strategy, first.agent, first.resume_from) == ("finding", "solver", 1)
-    assert "3 + 38 is 41, not 42. wrong total" in first.text
-    assert first.reason == "the run goes on from step 1, and 'solver' is told what was found there"
-    assert [repair.strategy for repair in others] == ["from_scratch", "feedback_in_task", "from_scratch"]
+@pytest.mark.parametrize(
+    ("feedback", "why"),
+    [
+        (None, "the run goes on from step 1, which a finding proves wrong; 'solver' is asked again"),
+        ("wrong total", "the run goes on from step 1, and 'solver' is told the check's reason"),
+    ],
+)
+def test_a_step_that_a_finding_proves_wrong_is_resumed_at_and_then_it_is_tried_again(
+    feedback: str | None, why: str
+) -> None:
+    first, *others = climbed(failure(attribution=diagnosis(PROOF), feedback=feedback), 4)
+    assert (first.strategy, first.agent, first.resume_from) == ("resume_at_finding", "solver", 1)
+    assert ("wrong total" in first.text) is (feedback is not None)
+    assert "41" not in first.text, "the finding is not told"
+    assert first.reason == why
+    told = ["feedback_in_task"] if feedback else ["from_scratch"]
+    assert [repair.strategy for repair in others] == ["from_scratch", *told, "from_scratch"]
+
+
+def test_a_finding_is_told_by_who_asks_for_it() -> None:
+    failed = failure(attribution=diagnosis(PROOF), feedback="wrong total")
+    repair = Ladder(failed, strategies_of("finding")).choose()
+    assert (repair.strategy, repair.agent, repair.resume_from) == ("finding", "solver", 1)
+    assert "3 + 38 is 41, not 42. wrong total" in repair.text
 
 
 def test_whom_the_reason_names_is_told_first() -> None:
     first, second, *_ = climbed(failure(attribution=diagnosis(PROOF, NAMED), feedback="the planner forgot VAT"), 2)
     assert (first.strategy, first.agent, first.resume_from) == ("reason_to_agent", "planner", None)
     assert first.reason == "the whole run is made again, and 'planner' is told the check's reason"
-    assert (second.strategy, second.agent) == ("finding", "solver")
+    assert (second.strategy, second.agent) == ("resume_at_finding", "solver")
 
 
-def test_where_the_run_cannot_be_resumed_it_is_made_again_and_the_agent_told() -> None:
+def test_where_the_run_cannot_be_resumed_it_is_made_again() -> None:
     failed = replace(failure(attribution=diagnosis(PROOF)), steps=(0,))
-    (first,) = climbed(failed, 1)
-    assert (first.strategy, first.agent, first.resume_from) == ("finding", "solver", None)
+    assert [repair.is_plain for repair in climbed(failed, 1)] == [True]
+    told = Ladder(failed, strategies_of("finding")).choose()
+    assert (told.strategy, told.agent, told.resume_from) == ("finding", "solver", None)
 
 
 def test_a_finding_that_tells_the_expected_answer_is_told_without_it() -> None:
-    (first,) = climbed(failure(run(reference="41"), diagnosis(PROOF)), 1)
-    assert "41" not in first.text
-    assert first.strategy == "finding"
+    repair = Ladder(failure(run(reference="41"), diagnosis(PROOF)), strategies_of("finding")).choose()
+    assert "41" not in repair.text
+    assert repair.strategy == "finding"
 
 
 def test_strategies_of_the_users_own_are_taken_in_turn_and_may_raise(caplog: pytest.LogCaptureFixture) -> None:
