@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from tracer_hooks.repair._failure import masked_feedback as masked_feedback
     from tracer_hooks.repair._failure import notes_on as notes_on
     from tracer_hooks.repair._failure import shortened as shortened
-    from tracer_hooks.repair._ladder import FindingTold as FindingTold
     from tracer_hooks.repair._ladder import Ladder as Ladder
     from tracer_hooks.repair._ladder import ReasonToAgent as ReasonToAgent
     from tracer_hooks.repair._ladder import RepairChoice as RepairChoice

@@ -60,40 +60,15 @@ class ResumeAtFinding:
 
     def propose(self, failure: Failure, step: int | None) -> Repair | None:
         """See :class:`~tracer_hooks.repair.RepairStrategy`; None at another step than the blamed one."""
-        agent, at = _proved(failure, step)
-        if agent is None or at is None or not _keeps(failure, at):
+        found, agent, at = failure.attribution, failure.agent, failure.step
+        if found is None or found.certainty != "clear" or agent is None or step not in (None, at):
+            return None
+        if not _keeps(failure, at):
             return None
         if failure.feedback is None:
             reason = f"the run goes on from step {at}, which a finding proves wrong; {agent!r} is asked again"
             return Repair(strategy=self.name, agent=agent, resume_from=at, reason=reason)
         return _told(self.name, failure, agent, at, failure.feedback, "the check's reason")
-
-
-class FindingTold:
-    """Tells the agent of a step that a finding proves wrong the finding and the check's reason, and resumes there.
-
-    From scratch where the run cannot be resumed there. None where the diagnosis is less than clear.
-    """
-
-    name = "finding"
-
-    def propose(self, failure: Failure, step: int | None) -> Repair | None:
-        """See :class:`~tracer_hooks.repair.RepairStrategy`; None at another step than the blamed one."""
-        agent, at = _proved(failure, step)
-        if agent is None or failure.attribution is None:
-            return None
-        evidence = failure.attribution.evidence
-        why = next((item.why for item in evidence if item.step == at and item.kind != "sign"), "")
-        text = " ".join(part for part in (why, failure.feedback) if part)
-        return _told(self.name, failure, agent, at, text, "what was found there")
-
-
-def _proved(failure: Failure, step: int | None) -> tuple[str | None, int | None]:
-    """The blamed agent and step where the diagnosis is clear and the step may be ``step``; else nothing."""
-    found = failure.attribution
-    if found is None or found.certainty != "clear" or step not in (None, failure.step):
-        return None, None
-    return failure.agent, failure.step
 
 
 def _keeps(failure: Failure, step: int | None) -> bool:
@@ -136,7 +111,6 @@ _BY_NAME: dict[str, Callable[[], RepairStrategy]] = {
     FeedbackInMessage.name: FeedbackInMessage,
     ReasonToAgent.name: ReasonToAgent,
     ResumeAtFinding.name: ResumeAtFinding,
-    FindingTold.name: FindingTold,
     RewrittenInstructions.name: RewrittenInstructions,
 }
 

@@ -77,13 +77,6 @@ def test_a_step_that_a_finding_proves_wrong_is_resumed_at_and_then_it_is_tried_a
     assert [repair.strategy for repair in others] == ["from_scratch", *told, "from_scratch"]
 
 
-def test_a_finding_is_told_by_who_asks_for_it() -> None:
-    failed = failure(attribution=diagnosis(PROOF), feedback="wrong total")
-    repair = Ladder(failed, strategies_of("finding")).choose()
-    assert (repair.strategy, repair.agent, repair.resume_from) == ("finding", "solver", 1)
-    assert "3 + 38 is 41, not 42. wrong total" in repair.text
-
-
 def test_whom_the_reason_names_is_told_first() -> None:
     first, second, *_ = climbed(failure(attribution=diagnosis(PROOF, NAMED), feedback="the planner forgot VAT"), 2)
     assert (first.strategy, first.agent, first.resume_from) == ("reason_to_agent", "planner", None)
@@ -94,14 +87,6 @@ def test_whom_the_reason_names_is_told_first() -> None:
 def test_where_the_run_cannot_be_resumed_it_is_made_again() -> None:
     failed = replace(failure(attribution=diagnosis(PROOF)), steps=(0,))
     assert [repair.is_plain for repair in climbed(failed, 1)] == [True]
-    told = Ladder(failed, strategies_of("finding")).choose()
-    assert (told.strategy, told.agent, told.resume_from) == ("finding", "solver", None)
-
-
-def test_a_finding_that_tells_the_expected_answer_is_told_without_it() -> None:
-    repair = Ladder(failure(run(reference="41"), diagnosis(PROOF)), strategies_of("finding")).choose()
-    assert "41" not in repair.text
-    assert repair.strategy == "finding"
 
 
 def test_strategies_of_the_users_own_are_taken_in_turn_and_may_raise(caplog: pytest.LogCaptureFixture) -> None:
