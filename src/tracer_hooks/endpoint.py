@@ -1,7 +1,7 @@
 """Language models behind an OpenAI-compatible endpoint: vLLM, SGLang, Ollama, the llama.cpp server, or a cloud.
 
 Everything of ours that asks a model goes through here: the judge, the writers of prompts, guidance and faults, and the
-suites' plain teams. The client needs ``openai``: ``pip install 'tracer-hooks[judge]'``.
+suites' plain teams. The client needs ``openai``, which the extra ``judge`` brings.
 """
 
 from __future__ import annotations

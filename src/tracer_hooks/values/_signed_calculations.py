@@ -45,11 +45,11 @@ _SPOKEN_AGAINST = re.compile(
     r"\b(?:not|never|n't|nicht|instead of|rather than|wrong\w*|incorrect\w*)\b[^.!?\n\d]{0,24}$", re.IGNORECASE
 )
 _NOUN = re.compile(r" [A-Za-z]{3,}")
-_TAKEN_FROM = re.compile(
-    r"\b(?:digits?|remainder|factors?|divisors?|representation|expansion|reciprocal|inverse)\b[^.!?\n]{0,80}\bof\b[^.!?\n\d]{0,24}$",
-    re.IGNORECASE,
-)
+_TAKEN_FROM = frozenset(
+    ("digit", "digits", "remainder", "factor", "factors", "divisor", "divisors", "representation", "expansion")
+) | frozenset(("reciprocal", "inverse"))
 """Words before a calculation that take something else from it than its value: "the digits of 12 / 7 add up to"."""
+_LAST_WORDS = 5
 _NEARLY = Fraction(1, 200)
 """The share by which two steps of one calculation may differ, where numbers were rounded in between."""
 
@@ -92,7 +92,8 @@ def _equation(
     spoken = sign.text[0].isalpha()
     if spoken and (not _operators(left) or COMPARED.match(text[right[0].end :].lstrip()[:12] or " ")):
         return
-    if spoken and _TAKEN_FROM.search(text[max(0, left[0].start - 120) : left[0].start]):
+    before = text[max(0, left[0].start - 120) : left[0].start].casefold().rpartition(". ")[2].split()
+    if spoken and "of" in before[-_LAST_WORDS:] and _TAKEN_FROM.intersection(before):
         return
     following = text[right[0].end : right[0].end + 4]
     if sign.text.strip() in ("#", "//") and following.lstrip(" \t")[:1] not in ("", "\n"):
