@@ -187,7 +187,7 @@ def all_courses(
     least = {name: 1 if rounds == 1 and name != "resume_random" else enough for name in arms}
     arms = {name: arm for name, arm in arms.items() if len(arm) >= least[name]}
     chosen = {name: chosen_courses(journal, failures, name) for name in journal.chosen}
-    return arms | {name: arm for name, arm in chosen.items() if arm}, cuts
+    return arms | {name: arm for name, arm in chosen.items() if arm and PLAIN_ARM in arms}, cuts
 
 
 def arm_rows(arms: Mapping[str, Mapping[str, Course]], rounds: int) -> dict[str, Any]:
@@ -251,7 +251,7 @@ def markdown(suite: str, found: Mapping[str, Any]) -> str:
             f"\nRight in each step: {right} %; failures with a single error: {single}; rungs: {found['rungs']}"
         )
     for rounds, rows in found["rounds"].items():
-        lines += _table(rounds, rows)
+        lines += _table(rounds, rows) if rows else []
     if found["equal_tokens"]:
         lines.append("\nSolved within a budget (in tokens of the failed first attempt), minus plain retry:\n")
         lines.append("| arm | " + " | ".join(f"{budget} x" for budget in _SHOWN_BUDGETS) + " |")

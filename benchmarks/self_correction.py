@@ -33,7 +33,7 @@ _MOST_TASKS: Final = 1_600
 FIRST: Final = ("plain", "resume", "feedback_in_task", "feedback_in_message", "resume_oracle")
 SECOND: Final = ("resume+feedback_in_message", "oracle_resume+feedback")
 LATER: Final = ("plain", "resume", "feedback_in_task", "resume_oracle")
-CHAIN_ARMS: Final = ("plain", "resume_oracle", "resume_random", *LADDERS)
+CHAIN_ARMS: Final = ("plain", "resume_oracle", "resume_random", "resume", *LADDERS)
 CODE_FIRST: Final = ("plain", "feedback_in_task", "feedback_in_message", "resume", "resume_oracle")
 PHASES: Final = {
     WORD_SUMS: (
