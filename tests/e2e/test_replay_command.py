@@ -242,7 +242,7 @@ def refused(done: Done, code: int, *said: str) -> None:
         ("office", "expected MODULE:NAME"),
         ("offfice:build_team", "there is no module 'offfice'"),
         ("nowhere/office.py:build_team", "there is no file 'nowhere/office.py'"),
-        ("office:build_teem", "'office' has no 'build_teem', expected one of its names ('build_team'"),
+        ("office:build_teem", "'office' has no 'build_teem', expected one of its names: "),
         ("needs.py:build_team", "needs 'no_such_package', which is not installed"),
         ("raises.py:build_team", "importing 'raises.py' raised ValueError: not today"),
     ],
@@ -295,7 +295,7 @@ def test_a_run_that_succeeded_and_one_without_a_tape(command: InProcess, run_id:
 
 def test_a_store_that_is_off_missing_or_elsewhere(command: InProcess, run_id: str) -> None:
     refused(replay(command, run_id, TRACER_HOOKS_STORE="off"), 2, "--store")
-    refused(replay(command, run_id, "--store", "none.sqlite"), 1, "there is no run store")
+    refused(replay(command, run_id, "--store", "none.sqlite"), 2, "there is no such file")
     assert tracer_hooks.flush()  # it was made by this very process
     store = (command.folder / ".tracer_hooks" / "runs.sqlite").rename(command.folder / "moved.sqlite")
     assert replay(command, run_id, "--store", store).code == 0

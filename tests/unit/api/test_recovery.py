@@ -139,6 +139,25 @@ def test_tools_of_kept_steps_are_built_again_and_all_obey_their_rules() -> None:
     assert booked == ["planner", "solver", "writer"], "answered from the record"
 
 
+# --- the ladder ------------------------------------------------------------------------------------------------------
+def test_the_agent_whom_the_reason_names_is_told_it_where_it_acts_and_nobody_else(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    office = Office(told_so)
+
+    def is_right(result: Any) -> tracer_hooks.Verdict:
+        return tracer_hooks.Verdict(passed="42" in result.text, reason="the solver took a wrong number")
+
+    solve = tracer_hooks.hook(lambda task: office(task), check=is_right, retries=1, store="off")
+    assert [solve("six times seven?"), solve("six times seven?")] == ["It is 42."] * 2
+    assert office.asked == ["planner", "solver", "writer", "solver", "writer"] * 2
+    assert {agent for agent, shown in office.calls if "wrong number" in shown} == {"solver"}
+    (trial,) = log_of(solve).trials
+    assert trial.repair.reason == "the run goes on from step 1, and 'solver' is told the check's reason"
+    told = [line for line in caplog.messages if "as it is" in line and "pass expected=" in line]
+    assert len(told) == 1, "that nothing was masked is said, once"
+
+
 # --- what is told ----------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("step", [None, 1])
 def test_what_is_added_to_the_task_is_seen_by_all_who_see_the_task(step: int | None) -> None:

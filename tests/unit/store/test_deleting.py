@@ -152,7 +152,7 @@ def test_what_was_learnt_from_a_run_stays_and_that_is_said(file: Path, store: Ru
 
 
 def test_the_commands_refuse_what_they_cannot_do(file: Path) -> None:
-    with pytest.raises(StoreError, match="there is no run store"):
+    with pytest.raises(ConfigError, match="there is no such file"):
         command("delete", "x", "--yes", "--store", file)
     saved(RunStore(file), "one")
     with pytest.raises(ConfigError, match="expected --older-than AGE, --keep N, or both"):
