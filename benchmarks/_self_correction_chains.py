@@ -28,7 +28,6 @@ REASONS: Final = {
 }
 """What a user's check would say: of the result, and with the name of the agent's work."""
 
-_ADD, _SUBTRACT, _MULTIPLY = "Add {} to the number.", "Subtract {} from the number.", "Multiply the number by {}."
 _SUMS: Final = {
     "postage": ("+", 478),
     "voucher": ("-", 89),
@@ -40,12 +39,11 @@ _SUMS: Final = {
     "delivery": ("+", 388),
 }
 _SIGNS: Final[Mapping[str, tuple[str, Callable[[int, int], int]]]] = {
-    "+": (_ADD, operator.add),
-    "-": (_SUBTRACT, operator.sub),
-    "*": (_MULTIPLY, operator.mul),
+    "+": ("Add {} to the number.", operator.add),
+    "-": ("Subtract {} from the number.", operator.sub),
+    "*": ("Multiply the number by {}.", operator.mul),
 }
 _EXAMPLE: Final = 120
-_ONE_LINE: Final = "Write one line and nothing else."
 _NOTHING_ELSE: Final = "Write nothing else."
 _FORMS: Final = {
     "sentence": f"Put the name, the item and the parcel number of the record into one short sentence. {_NOTHING_ELSE}",
@@ -63,7 +61,8 @@ _ITEMS: Final = ("desk lamp", "rain coat", "tea kettle", "bread knife", "wool sc
 
 def _sum_instruction(sign: str, by: int) -> str:
     told, result = _SIGNS[sign]
-    return f"{told.format(by)} {_ONE_LINE} Example: {_EXAMPLE} {sign} {by} = {result(_EXAMPLE, by)}"
+    example = f"Example: {_EXAMPLE} {sign} {by} = {result(_EXAMPLE, by)}"
+    return f"{told.format(by)} Write one line and nothing else. {example}"
 
 
 def number_of(text: str) -> int | None:

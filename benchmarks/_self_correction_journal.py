@@ -122,9 +122,10 @@ PLAIN: Final = "plain"
 TASK: Final = "task"
 
 
-LADDERS: Final = ("ladder", "ladder_named", "finding", "first_finding")
+LADDERS: Final = ("ladder", "ladder_named", "finding", "first_finding", "right_value_finding")
 """Arms that the library's ladder chooses: with a reason that tells nothing, and one that names the true step's agent;
-with the former, taking a finding at the blamed step, or the first one of the run, for proof of the step."""
+with the former, taking a finding at the blamed step, or the first one of the run, for proof of the step; the
+last says nothing of the wrong value."""
 
 
 def changes_of(action: str, failure: Row, told: str = "") -> Changes:

@@ -74,15 +74,6 @@ def interval_of_ratio(
     return float(np.sum(above) / np.sum(below)), float(low), float(high)
 
 
-def curve(found: Mapping[str, Course], budgets: Sequence[float]) -> dict[str, Any]:
-    """The share solved within so many tokens, in first attempts, with a band."""
-    rows = list(found.values())
-    reached = np.asarray([[row.solved_at <= budget + 1e-9 for budget in budgets] for row in rows], float)
-    means = resampled(reached, [row.task for row in rows])
-    low, high = np.quantile(means, [0.025, 0.975], axis=0)
-    return {"n": len(rows), "solved": reached.mean(0).tolist(), "low": low.tolist(), "high": high.tolist()}
-
-
 def at_equal_tokens(arm: Mapping[str, Course], plain: Mapping[str, Course], budget: float) -> dict[str, Any]:
     """Solved within a budget, in first attempts, minus what plain retry solves within the same."""
     both = [(arm[name], plain[name]) for name in plain if name in arm]
@@ -107,12 +98,9 @@ def failures_needed(discordance: float, effect: float) -> int:
 
 _NEARLY_ALL: Final = 0.95
 PLAIN_ARM: Final = "plain"
-RANDOM_ARM: Final = "resume_random"
 GATED: Final = {"gated resume": "resume", "gated resume+feedback": "resume+feedback_in_message"}
-BUDGETS: Final = tuple(round(step / 20, 2) for step in range(0, 101))
-"""In tokens of the failed first attempt."""
 _SHOWN_BUDGETS: Final = (0.6, 1.1, 1.6, 2.2, 3.3)
-"""A retry may take a little more than the first attempt: a tenth is allowed."""
+"""In tokens of the failed first attempt; a retry may take a little more than the first attempt: a tenth is allowed."""
 
 
 def report(path: Path, json_path: Path) -> int:
@@ -135,7 +123,6 @@ def suite_report(journal: Journal, suite: str, failures: Sequence[Row]) -> dict[
     firsts = [row for row in journal.firsts.values() if row["suite"] == suite]
     by_round: dict[str, Any] = {}
     found_cuts: dict[str, list[float]] = {}
-    curves: dict[str, Any] = {}
     equal: dict[str, Any] = {}
     for rounds in range(1, MOST_ROUNDS + 1):
         arms, cuts = all_courses(journal, failures, rounds)
@@ -143,7 +130,6 @@ def suite_report(journal: Journal, suite: str, failures: Sequence[Row]) -> dict[
         by_round[str(rounds)] = arm_rows(arms, rounds)
         if rounds == MOST_ROUNDS:
             plain = arms.get(PLAIN_ARM, {})
-            curves = {name: curve(arm, BUDGETS) for name, arm in arms.items()}
             equal = {
                 name: [at_equal_tokens(arm, plain, budget) for budget in _SHOWN_BUDGETS]
                 for name, arm in arms.items()
@@ -151,7 +137,7 @@ def suite_report(journal: Journal, suite: str, failures: Sequence[Row]) -> dict[
             }
     return {
         "steps": steps_of(firsts, failures),
-        "rungs": {arm: dict(Counter(row["rung"] for row in of.values())) for arm, of in rungs(journal, failures)},
+        "rungs": rungs(journal, failures),
         "first_attempts": len(firsts),
         "failures": len(failures),
         "tasks": len({row["task"] for row in failures}),
@@ -159,9 +145,6 @@ def suite_report(journal: Journal, suite: str, failures: Sequence[Row]) -> dict[
         "tokens_of_first": float(np.mean([row["tokens_in"] + row["tokens_out"] for row in failures])),
         "rounds": by_round,
         "cuts": found_cuts,
-        "resumed": resumed_at(journal, failures),
-        "curves": curves,
-        "budgets": BUDGETS,
         "equal_tokens": equal,
         "power": power(by_round["1"]),
     }
@@ -180,11 +163,11 @@ def steps_of(firsts: Sequence[Row], failures: Sequence[Row]) -> dict[str, Any]:
     }
 
 
-def rungs(journal: Journal, failures: Sequence[Row]) -> list[tuple[str, dict[str, Row]]]:
-    """The rows of each arm that the ladder chose, of these failures."""
+def rungs(journal: Journal, failures: Sequence[Row]) -> dict[str, dict[str, int]]:
+    """How often each rung was taken by the arms that the ladder chose."""
     ours = {row["id"] for row in failures}
-    found = [(arm, {one: row for one, row in of.items() if one in ours}) for arm, of in journal.chosen.items()]
-    return [(arm, of) for arm, of in found if any("rung" in row for row in of.values())]
+    taken = {arm: [row.get("rung") for one, row in of.items() if one in ours] for arm, of in journal.chosen.items()}
+    return {arm: dict(Counter(names)) for arm, names in taken.items() if any(names)}
 
 
 def all_courses(
@@ -201,10 +184,10 @@ def all_courses(
         if arms[arm]:
             arms[name], cuts[name] = cross_gated(journal, failures, arm, rounds)
     enough = _NEARLY_ALL * len(failures)
-    least = {name: 1 if rounds == 1 and name != RANDOM_ARM else enough for name in arms}
+    least = {name: 1 if rounds == 1 and name != "resume_random" else enough for name in arms}
     arms = {name: arm for name, arm in arms.items() if len(arm) >= least[name]}
     chosen = {name: chosen_courses(journal, failures, name) for name in journal.chosen}
-    return arms | {name: arm for name, arm in chosen.items() if arm}, cuts
+    return arms | {name: arm for name, arm in chosen.items() if arm and PLAIN_ARM in arms}, cuts
 
 
 def arm_rows(arms: Mapping[str, Mapping[str, Course]], rounds: int) -> dict[str, Any]:
@@ -229,19 +212,6 @@ def blame(failures: Sequence[Row]) -> dict[str, Any]:
         "true_steps": dict(sorted(Counter(str(row["truth"]) for row in failures).items())),
         "true_and_blamed": {f"{true} blamed {said}": count for (true, said), count in sorted(pairs.items(), key=str)},
     }
-
-
-def resumed_at(journal: Journal, failures: Sequence[Row]) -> dict[str, dict[str, tuple[int, int]]]:
-    """Passes and trials by the step that was resumed at, untold, and the true step; step 0 is a plain retry."""
-    true = {row["id"]: row["truth"] for row in failures}
-    found: dict[str, dict[str, tuple[int, int]]] = {}
-    for (failure, action, _), row in sorted(journal.trials.items()):
-        step = "0" if action == PLAIN_ARM else action.removeprefix("resume:")
-        if failure in true and step.isdigit():
-            cells = found.setdefault(f"resumed at {step}", {})
-            passes, trials = cells.get(f"true {true[failure]}", (0, 0))
-            cells[f"true {true[failure]}"] = passes + row["passed"], trials + 1
-    return found
 
 
 def _auc(failures: Sequence[Row]) -> float | None:
@@ -280,9 +250,8 @@ def markdown(suite: str, found: Mapping[str, Any]) -> str:
         lines.append(
             f"\nRight in each step: {right} %; failures with a single error: {single}; rungs: {found['rungs']}"
         )
-    lines.append(f"\nPasses and trials by resumed and true step: {found['resumed']}")
     for rounds, rows in found["rounds"].items():
-        lines += _table(rounds, rows)
+        lines += _table(rounds, rows) if rows else []
     if found["equal_tokens"]:
         lines.append("\nSolved within a budget (in tokens of the failed first attempt), minus plain retry:\n")
         lines.append("| arm | " + " | ".join(f"{budget} x" for budget in _SHOWN_BUDGETS) + " |")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import re
 import sys
 import threading
 import time
@@ -127,7 +128,7 @@ def climbed(failure: Row, arm: str) -> tuple[Repair, str]:
     run = Trajectory.model_validate(failure["trajectory"]).model_copy(update={"outcome_reason": reason})
     found = get_attributor("structural").attribute(run)
     if arm.endswith("finding"):
-        found = _sure(found, is_first=arm == "first_finding")
+        found = _sure(found, is_first=arm != "finding", tells_wrong=arm != "right_value_finding")
     reopened = Failure.of(run, found, feedback=reason, steps=range(len(run.steps)))
     repair = Ladder(reopened, strategies_of("auto")).choose()
     if repair.is_plain:
@@ -140,14 +141,15 @@ def climbed(failure: Row, arm: str) -> tuple[Repair, str]:
 _NO_PROOF: Final = (FindingKind.ANSWER_ORIGIN, FindingKind.ENDING, FindingKind.LOOP, FindingKind.REASON_MATCHED)
 
 
-def _sure(found: Attribution, *, is_first: bool) -> Attribution:
+def _sure(found: Attribution, *, is_first: bool, tells_wrong: bool) -> Attribution:
     """The diagnosis as if a finding at the blamed step, or the first finding of the run, were proof of the step."""
     proving = [each for each in found.findings if each.step is not None and each.kind not in _NO_PROOF]
     proving = [each for each in proving if is_first or (each.step == found.step and each.leads_to_answer)]
     if not proving:
         return found
     first = min(proving, key=lambda each: each.step)
-    why = Evidence(step=first.step, quote=first.quote, why=first.text, kind="value")
+    told = first.text if tells_wrong else re.sub(r", not [^,]*$", ".", first.text)
+    why = Evidence(step=first.step, quote=first.quote, why=told, kind="value")
     sure = {"agent": first.agent, "step": first.step, "confidence": 1.0, "abstained": False, "evidence": (why,)}
     shown = [first.model_copy(update={"leads_to_answer": True})]
     return found.model_copy(update=sure | {"findings": (*shown, *found.findings)})

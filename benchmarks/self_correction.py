@@ -33,7 +33,7 @@ _MOST_TASKS: Final = 1_600
 FIRST: Final = ("plain", "resume", "feedback_in_task", "feedback_in_message", "resume_oracle")
 SECOND: Final = ("resume+feedback_in_message", "oracle_resume+feedback")
 LATER: Final = ("plain", "resume", "feedback_in_task", "resume_oracle")
-CHAIN_ARMS: Final = ("plain", "resume_oracle", "resume_random", *LADDERS)
+CHAIN_ARMS: Final = ("plain", "resume_oracle", "resume_random", "resume", *LADDERS)
 CODE_FIRST: Final = ("plain", "feedback_in_task", "feedback_in_message", "resume", "resume_oracle")
 PHASES: Final = {
     WORD_SUMS: (
@@ -42,17 +42,12 @@ PHASES: Final = {
         Phase(0.6, SECOND, late=6),
         Phase(5, ("plain",), rounds=3),
     ),
-    CODE: (
-        Phase(2, CODE_FIRST),
-        Phase(5.1, ("plain", "feedback_in_task"), rounds=3),
-    ),
+    CODE: (Phase(2, CODE_FIRST), Phase(5.1, ("plain", "feedback_in_task"), rounds=3)),
     SUM_CHAIN: (Phase(0, CHAIN_ARMS),),
     LOOK_UPS: (Phase(2, CHAIN_ARMS),),
 }
 """What is run first; below 1 comes before the first attempts at word sums, below 3 before those at code: the engine
 still holds what it has read of a failure's prompts, so that trials are cheapest right after the failure."""
-
-
 ATTEMPTS: Final = {WORD_SUMS: 1, CODE: 3, SUM_CHAIN: 1, LOOK_UPS: 1}
 """First attempts at each task, at most."""
 URGENCY: Final = {WORD_SUMS: 1.0, CODE: 3.0, SUM_CHAIN: 1.0, LOOK_UPS: 3.0}
@@ -80,9 +75,8 @@ def main() -> int:
 
 def experiment_on(suite: str, asked: argparse.Namespace) -> Experiment:
     """The team and the tasks of a suite, on the endpoint that was named."""
-    place = Endpoint(
-        base_url=asked.base_url, model=asked.model, temperature=asked.temperature, max_tokens=_MAX_TOKENS[suite]
-    )
+    most = _MAX_TOKENS[suite]
+    place = Endpoint(base_url=asked.base_url, model=asked.model, temperature=asked.temperature, max_tokens=most)
     makers = {WORD_SUMS: partial(word_sums, _MOST_TASKS), CODE: lambda seed: code_tasks()}
     tasks = makers.get(suite, partial(chain_tasks, suite))(asked.seed)
     return Experiment(suite, plan_for(suite, place), tasks, asker(place))
