@@ -20,7 +20,7 @@ from _self_correction_tasks import Ask, Known, Turn, decisive_step, judge, play,
 from tracer_hooks import Verdict, rerunner
 from tracer_hooks.diagnosis import get_attributor
 from tracer_hooks.frameworks import RunResult
-from tracer_hooks.repair import Failure, Ladder, Repair, strategies_of
+from tracer_hooks.repair import Failure, Ladder, Repair, RepairTarget, attempt_failed, strategies_of
 from tracer_hooks.schema import Attribution, Evidence, FindingKind, RunKind, Step, Trajectory, Usage
 from tracer_hooks.tasks import SuiteTask
 from tracer_hooks_lab.teams._architectures import Blueprint
@@ -133,6 +133,9 @@ def climbed(failure: Row, arm: str) -> tuple[Repair, str]:
     repair = Ladder(reopened, strategies_of("auto")).choose()
     if repair.is_plain:
         return repair, resume(None)
+    if arm.endswith("finding"):  # the library's own ladder resumes there and does not tell it, since this arm lost
+        text = attempt_failed(f"{found.evidence[0].why} {reason}")
+        repair = repair.model_copy(update={"target": RepairTarget.MESSAGE, "text": text})
     agents = {turn["agent"] for turn in failure["turns"]}
     kept = sum(step.agent in agents for step in run.steps[: repair.resume_from or 0])
     return repair, f"{resume(kept, repair.agent)}+{arm}"

@@ -240,8 +240,8 @@ def test_the_ladder_resumes_a_chain_where_its_first_error_is(
     assert tried == {
         "ladder": ("from_scratch", False),
         "ladder_named": ("reason_to_agent", True),
-        "finding": ("finding", True),
-        "first_finding": ("finding", True),
+        "finding": ("resume_at_finding", True),
+        "first_finding": ("resume_at_finding", True),
     }
     row = load("_self_correction_report").suite_report(journal, suite, [failure])
     assert row["steps"]["right"] == [1, 1, 1, 0, 1, 1, 1, 1]
