@@ -88,6 +88,8 @@ class Recovery:
         self._base: _RetryBase | None = None
         self._resumption: Resumption | None = None
         self._trials: list[PastTrial] = []
+        self._learned: list[PastTrial] = []
+        """Those that did not fail on the environment: their rungs were tried."""
         self._ended: tuple[Attempt, PastTrial] | None = None
         """The last trial, until it is known whether it failed on the environment."""
         self._faults = 0
@@ -223,6 +225,7 @@ class Recovery:
             self._budget.spend(repair.usage)
             leaked = PastTrial(repair=hidden, outcome=RunOutcome.FAILED, usage=repair.usage, note=_LEAK)
             self._trials.append(leaked)
+            self._learned.append(leaked)
             base.ladder.learn(leaked)
             refusal = self._budget.refusal
             if refusal is not None:
@@ -249,7 +252,7 @@ class Recovery:
             attempt.attribution,
             feedback=self._feedback(attempt),
             steps=self._resumable(tape) if tape is not None else (),
-            tried=self._trials,
+            tried=self._learned,
         )
         return _RetryBase(attempt, tape, Ladder(failure, self._options.strategies), Secrets.of(failed))
 
@@ -287,12 +290,13 @@ class Recovery:
         if not self._rules.named:
             return ""
         run = attempt.trajectory
-        known = TOOL_NAMES | {tool for spec in run.agents for tool in spec.tools}
-        known |= {call.name for step in run.steps for call in step.tool_calls}
-        unknown = sorted(set(self._rules.named) - known)
-        if not unknown or not known:
+        own = {tool for spec in run.agents for tool in spec.tools}
+        own |= {call.name for step in run.steps for call in step.tool_calls}
+        unknown = sorted(set(self._rules.named) - own - TOOL_NAMES)
+        if not unknown or not (own or TOOL_NAMES):
             return ""
-        why = f"tools= has a rule for {unknown[0]!r}, and the team has no such tool; it has {', '.join(sorted(known))}"
+        has = f"; it has {', '.join(sorted(own))}" if own else ""
+        why = f"tools= has a rule for {unknown[0]!r}, and the team has no such tool{has}"
         warn_once(f"rule {unknown[0]} {run.team}", "tracer-hooks does not retry: %s", why)
         return why
 
@@ -317,4 +321,5 @@ class Recovery:
         """Learn from the last trial, now that it is diagnosed; what failed on the environment teaches nothing."""
         ended, self._ended = self._ended, None
         if ended is not None and self._base is not None and not blames_environment(ended[0].attribution):
+            self._learned.append(ended[1])
             self._base.ladder.learn(ended[1])

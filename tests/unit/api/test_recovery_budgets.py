@@ -177,3 +177,28 @@ def test_on_attempt_is_told_of_every_attempt_and_may_raise(caplog: pytest.LogCap
     assert solve("x") == "It is 42."
     assert seen == [(1, RunOutcome.FAILED, True), (2, RunOutcome.SUCCEEDED, False)]
     assert len([line for line in caplog.messages if "on_attempt raised KeyError" in line]) == 2
+
+
+def test_an_outage_first_takes_no_rung_from_the_failure_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("time.sleep", lambda seconds: None)
+    office = Office(always_wrong)
+    answers = iter([TimeoutError("no answer"), office, office, office])
+
+    class Told(Blame):
+        def attribute(self, trajectory: Any, *, reference: str | None = None) -> Attribution:
+            kind: Blame = Outage() if "TimeoutError" in (trajectory.outcome_reason or "") else Blame(("solver",))
+            return kind.attribute(trajectory)
+
+    def solve(task: str) -> str:
+        answer = next(answers)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer(task)
+
+    def is_right(result: Any) -> tracer_hooks.Verdict:
+        return tracer_hooks.Verdict(passed=False, reason="it is too small")
+
+    team = tracer_hooks.hook(solve, check=is_right, retries=3, attributor=Told(), store="off")
+    team("x")
+    strategies = [trial.repair.strategy for trial in log_of(team).trials]
+    assert strategies == ["from_scratch", "from_scratch", "feedback_in_task"], "a pause, then the ladder from its start"
