@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -101,24 +101,35 @@ def test_a_fault_of_the_environment_is_waited_out_and_not_repaired(monkeypatch: 
     assert [trial.repair.is_plain for trial in log_of(team).trials] == [True, True]
 
 
-def test_what_fails_on_the_environment_teaches_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("time.sleep", lambda seconds: None)
-    office = Office(always_wrong)
-    answers = iter([office, TimeoutError("no answer"), office])
+class OutageOrSolver(Blame):
+    """Blames nobody for a time-out, and else the solver."""
 
-    class Told(Blame):
-        def attribute(self, trajectory: Any, *, reference: str | None = None) -> Attribution:
-            kind: Blame = Outage() if "TimeoutError" in (trajectory.outcome_reason or "") else Blame(("solver",))
-            return kind.attribute(trajectory)
+    def attribute(self, trajectory: Any, *, reference: str | None = None) -> Attribution:
+        kind: Blame = Outage() if "TimeoutError" in (trajectory.outcome_reason or "") else Blame(("solver",))
+        return kind.attribute(trajectory)
+
+
+def in_turn(*answers: Office | Exception) -> Callable[[str], str]:
+    """A team that answers, or raises, one after the other."""
+    left = iter(answers)
 
     def solve(task: str) -> str:
-        answer = next(answers)
+        answer = next(left)
         if isinstance(answer, Exception):
             raise answer
         return answer(task)
 
+    return solve
+
+
+def test_what_fails_on_the_environment_teaches_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("time.sleep", lambda seconds: None)
+    office = Office(always_wrong)
+    solve = in_turn(office, TimeoutError("no answer"), office)
     strategies = ["resample", "plain"]
-    team = tracer_hooks.hook(solve, expected="42", retries=2, attributor=Told(), repair=strategies, store="off")
+    team = tracer_hooks.hook(
+        solve, expected="42", retries=2, attributor=OutageOrSolver(), repair=strategies, store="off"
+    )
     team("x")
     assert [trial.repair.resume_from for trial in log_of(team).trials] == [1, None], "the first one's turn was used"
 
@@ -182,23 +193,12 @@ def test_on_attempt_is_told_of_every_attempt_and_may_raise(caplog: pytest.LogCap
 def test_an_outage_first_takes_no_rung_from_the_failure_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("time.sleep", lambda seconds: None)
     office = Office(always_wrong)
-    answers = iter([TimeoutError("no answer"), office, office, office])
-
-    class Told(Blame):
-        def attribute(self, trajectory: Any, *, reference: str | None = None) -> Attribution:
-            kind: Blame = Outage() if "TimeoutError" in (trajectory.outcome_reason or "") else Blame(("solver",))
-            return kind.attribute(trajectory)
-
-    def solve(task: str) -> str:
-        answer = next(answers)
-        if isinstance(answer, Exception):
-            raise answer
-        return answer(task)
+    solve = in_turn(TimeoutError("no answer"), office, office, office)
 
     def is_right(result: Any) -> tracer_hooks.Verdict:
         return tracer_hooks.Verdict(passed=False, reason="it is too small")
 
-    team = tracer_hooks.hook(solve, check=is_right, retries=3, attributor=Told(), store="off")
+    team = tracer_hooks.hook(solve, check=is_right, retries=3, attributor=OutageOrSolver(), store="off")
     team("x")
     strategies = [trial.repair.strategy for trial in log_of(team).trials]
     assert strategies == ["from_scratch", "from_scratch", "feedback_in_task"], "a pause, then the ladder from its start"
