@@ -127,12 +127,18 @@ class ProgressDisplay:
     """
 
     def __init__(
-        self, console: Console, *columns: ProgressColumn, transient: bool = False, on_terminals_only: bool = False
+        self,
+        console: Console,
+        *columns: ProgressColumn,
+        transient: bool = False,
+        on_terminals_only: bool = False,
+        hidden: bool = False,
     ) -> None:
         from rich.progress import Progress
 
         self._bars = Progress(
-            *columns, console=console, transient=transient, disable=on_terminals_only and not console.is_terminal,
+            *columns, console=console, transient=transient,
+            disable=hidden or (on_terminals_only and not console.is_terminal),
             redirect_stdout=False, redirect_stderr=False,
         )  # fmt: skip
         self._phases: dict[str, TaskID] = {}

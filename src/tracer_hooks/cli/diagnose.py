@@ -29,7 +29,7 @@ from tracer_hooks.cli._options import (
     records_of,
     stated_by,
 )
-from tracer_hooks.cli.console import FAILED, err, out, print_json, writing_page
+from tracer_hooks.cli.console import FAILED, ProgressDisplay, err, out, print_json, writing_page
 from tracer_hooks.errors import ConfigError, StoreError
 
 if TYPE_CHECKING:  # at run time with the work: help and usage errors need no records
@@ -75,8 +75,6 @@ def diagnose_command(
     Traces of other libraries mostly do not say that a run failed. Say it: --failed, with --reason or --expected where
     you know them. What you say holds for every run that is read. The diagnosis of a stored run is kept with it.
     """
-    from rich.progress import Progress
-
     from tracer_hooks.diagnosis import explainer
 
     if as_json and as_markdown:
@@ -90,19 +88,12 @@ def diagnose_command(
     stored: set[str] = set()
     records = _records(targets, file_format, store, stored)
     results = []
-    # Results go to stdout; a live display would send them to its own console.
-    with Progress(
-        console=err(),
-        transient=True,
-        disable=as_json or not err().is_terminal,
-        redirect_stdout=False,
-        redirect_stderr=False,
-    ) as progress:
-        task = progress.add_task("diagnosing", total=None)
+    with ProgressDisplay(err(), transient=True, on_terminals_only=True, hidden=as_json) as progress:
+        progress.update("runs", "diagnosing", 0, None)
         while batch := list(itertools.islice(records, _BATCH)):
             for result in _diagnosed(batch, stated, partial(attribute, attributor, passing, expected), explained):
                 results.append(result)
-                progress.advance(task)
+                progress.update("runs", "diagnosing", len(results), None)
                 if as_markdown:
                     _print_markdown(result)
                 elif not as_json:

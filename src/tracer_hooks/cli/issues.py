@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,7 +10,7 @@ import typer
 
 from tracer_hooks._text import counted
 from tracer_hooks.cli._options import Json, Kind, Since, Store, Tag, finding_kind, since_of, store_to_read, tags_of
-from tracer_hooks.cli.console import err, out, print_json
+from tracer_hooks.cli.console import ProgressDisplay, err, out, print_json
 
 if TYPE_CHECKING:  # at run time with the work: help needs no records
     from tracer_hooks.diagnosis import RecurringFinding, RecurringFindings
@@ -31,27 +32,20 @@ def issues_command(
 
     A burst of runs, less than a minute apart, is one incident. Runs that were never diagnosed are looked at, too.
     """
-    from rich.progress import Progress
-
     from tracer_hooks.diagnosis import RecurringFindings, recurring_findings
 
     began, wanted, tags = since_of(since), finding_kind(kind), tags_of(tag)
     found = RecurringFindings()
     with (
         store_to_read(store) as kept,
-        Progress(
-            console=err(),
-            transient=True,
-            disable=as_json or not err().is_terminal,
-            redirect_stdout=False,
-            redirect_stderr=False,
-        ) as bars,
+        ProgressDisplay(err(), transient=True, on_terminals_only=True, hidden=as_json) as bars,
     ):
-        task = bars.add_task("looking at runs", total=None)
+        seen = itertools.count(1)
+        bars.update("runs", "looking at runs", 0, None)
         if kept.path.exists():
             found = recurring_findings(
                 kept, since=began, team=team, agent=agent, kind=wanted, tags=tags, limit=limit,
-                on_run=lambda total: bars.update(task, advance=1, total=total),
+                on_run=lambda total: bars.update("runs", "looking at runs", next(seen), total),
             )  # fmt: skip
     if as_json:
         print_json(found.model_dump(mode="json"))
