@@ -127,15 +127,16 @@ class ToolRules:
         """Tell whether taped calls of ``tool`` run for their effect."""
         return self.named.get(tool, self.default) is ToolUse.REBUILT
 
-    def undeclared(self, tape: Tape, until: int) -> str | None:
-        """The first tool before step ``until`` behind a call of which no run can be resumed; None without one.
+    def first_undeclared(self, tape: Tape) -> TapedToolCall | None:
+        """The first call behind whose step no run can be resumed; None without one.
 
-        What became of the call's effect is known where the tool only reads, is called again into the new team, or must
+        What became of a call's effect is known where the tool only reads, is called again into the new team, or must
         not be called twice.
         """
         known = (ToolUse.REPLAYABLE, ToolUse.REBUILT, ToolUse.BLOCKED)
-        calls = (call for call in tape.tool_calls if call.step < until and not call.is_routing)
-        return next((call.name for call in calls if self.named.get(call.name, self.default) not in known), None)
+        calls = (call for call in tape.tool_calls if not call.is_routing)
+        unknown = (call for call in calls if self.named.get(call.name, self.default) not in known)
+        return min(unknown, key=lambda call: call.step, default=None)
 
 
 def _parse_use(word: str) -> ToolUse:

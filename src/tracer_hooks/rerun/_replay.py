@@ -428,11 +428,11 @@ def resume(
     rules = ToolRules.of(tools)
     if rules.default is None and not getattr(runner, "is_shared", True):
         rules = replace(rules, default=ToolUse.REBUILT)
-    undeclared = rules.undeclared(recording.trial.tape, step)
-    if undeclared is not None:
-        rules.use(undeclared)  # raises where nobody has declared it
+    undeclared = rules.first_undeclared(recording.trial.tape)
+    if undeclared is not None and undeclared.step < step:
+        rules.use(undeclared.name)  # raises where nobody has declared it
         raise ConfigError(
-            f"tools says {undeclared!r} is 'live', and the run called it before step {step}: what it did would be "
+            f"tools says {undeclared.name!r} is 'live', and the run called it before step {step}: what it did would be "
             "missing. Declare it 'replayable' (it only reads), 'blocked' or 'rebuilt', or resume at step 0"
         )
     return _off_the_loop(lambda: resume_tape(runner, recording.trial.tape, told, tools=rules))

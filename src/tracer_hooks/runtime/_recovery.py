@@ -28,7 +28,7 @@ from tracer_hooks.replay import Resumption, Tape, ToolRules, ToolUse
 from tracer_hooks.runtime._options import HookOptions
 from tracer_hooks.runtime._team_run import Attempt, TeamRun
 from tracer_hooks.schema import RunOutcome, Trajectory, Usage
-from tracer_hooks.telemetry import ContentPolicy, suppressed
+from tracer_hooks.telemetry import suppressed
 
 PLAIN_RETRY = Repair(strategy="from_scratch", reason="the team tries again")
 _LEAK = "its text tells the expected answer, so it was not run"
@@ -278,12 +278,13 @@ class Recovery:
                 "tracer-hooks: a retry is told the check's reason as it is. feedback='masked' can hide the expected "
                 "answer only where it is known: pass expected=, or feedback='none'",
             )
-        return ContentPolicy.of_record(options.config.capture).blanked(feedback.text)
+        return options.emitter.capture.record_policy.blanked(feedback.text)
 
     def _resumable(self, tape: Tape) -> set[int]:
         """The steps that a trial can resume at: what every tool that was called before did is known, or done again."""
         steps = {call.step for call in tape.model_calls}
-        return {step for step in steps if self._rules.undeclared(tape, step) is None}
+        first = self._rules.first_undeclared(tape)
+        return steps if first is None else {step for step in steps if step <= first.step}
 
     def _unknown_rule(self, attempt: Attempt) -> str:
         """What is wrong with a rule for a tool that the team does not have; retries would ignore it."""

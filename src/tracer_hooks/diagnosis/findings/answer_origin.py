@@ -218,9 +218,11 @@ def _is_small(number: str) -> bool:
 
 def _is_conversation(run: RunReading) -> bool:
     """Tell whether a person speaks between the agents' turns, so that the last words are a reply and no answer."""
-    heads = [" ".join(run.steps[step].content.split())[:_HEAD] for step in run.acts]
-    heads.append(" ".join(run.trajectory.task.split())[:_HEAD])
     persons = [step for step, role in enumerate(run.roles) if role is Role.PERSON and run.acts and step > run.acts[0]]
+    if not persons:
+        return False
+    texts = (run.trajectory.task, *(run.steps[step].content for step in run.acts))
+    heads = [" ".join(text[: 40 * _HEAD].split())[:_HEAD] for text in texts]
     for step in persons:
         said = " ".join(run.steps[step].content.split())
         if not any(len(head) == _HEAD and head in said for head in heads):  # else it only hands on what was said
