@@ -6,7 +6,6 @@ from tracer_hooks._lazy import lazy_names
 
 if TYPE_CHECKING:
     from tracer_hooks.telemetry._assemble import assemble as assemble
-    from tracer_hooks.telemetry._assemble import emit_diagnosis as emit_diagnosis
     from tracer_hooks.telemetry._assemble import to_spans as to_spans
     from tracer_hooks.telemetry._capture import WITHHELD as WITHHELD
     from tracer_hooks.telemetry._capture import Content as Content
@@ -14,6 +13,11 @@ if TYPE_CHECKING:
     from tracer_hooks.telemetry._capture import hold_logs as hold_logs
     from tracer_hooks.telemetry._capture import redacted_attribution as redacted_attribution
     from tracer_hooks.telemetry._capture import redacted_trajectory as redacted_trajectory
+    from tracer_hooks.telemetry._evaluation import EVALUATION as EVALUATION
+    from tracer_hooks.telemetry._evaluation import EvaluationLabel as EvaluationLabel
+    from tracer_hooks.telemetry._evaluation import StepEvaluation as StepEvaluation
+    from tracer_hooks.telemetry._evaluation import emit_diagnosis as emit_diagnosis
+    from tracer_hooks.telemetry._evaluation import evaluations_of as evaluations_of
     from tracer_hooks.telemetry._foreign import normalise as normalise
     from tracer_hooks.telemetry._invocation import ABANDONED as ABANDONED
     from tracer_hooks.telemetry._invocation import CANCELLED as CANCELLED
