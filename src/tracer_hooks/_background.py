@@ -204,6 +204,40 @@ class DualEvent(threading.Event):
                     self._callbacks.remove(wake)
 
 
+# --- what fails again and again ---------------------------------------------------------------------------------------
+class Breaker:
+    """A circuit breaker: for how long something that failed is left alone.
+
+    The time doubles with every failure, up to a minute, and ends with the first success.
+    """
+
+    _FIRST_S = 5.0
+    _LONGEST_S = 60.0
+
+    def __init__(self) -> None:
+        self._length_s = 0.0
+        self._until = 0.0
+
+    @property
+    def is_open(self) -> bool:
+        """Tell whether the last try failed."""
+        return self._length_s > 0
+
+    @property
+    def left_s(self) -> float:
+        """Seconds until the next try."""
+        return max(self._until - time.monotonic(), 0.0)
+
+    def fail(self) -> None:
+        """Note a failure."""
+        self._length_s = min(max(self._length_s * 2, self._FIRST_S), self._LONGEST_S)
+        self._until = time.monotonic() + self._length_s
+
+    def succeed(self) -> None:
+        """Note a success."""
+        self._length_s = self._until = 0.0
+
+
 # --- queues ----------------------------------------------------------------------------------------------------------
 _IDLE_S = 0.2
 """How long a queue is empty before it lets go of what costs more to open than an item does to handle."""
@@ -223,10 +257,13 @@ class BackgroundQueue(Generic[Item]):
         name: Of the thread.
         max_items: How many may wait; what is then done with one more is said in :meth:`_admit`.
         is_last: Whether the end of the process waits for it after the others, since their work leads to more of its.
+        is_remote: Whether it depends on another machine: then it is waited for after all others, in what is left of the
+            time, so that nothing is lost on this machine for its sake.
     """
 
-    def __init__(self, name: str, *, max_items: int = 1_000, is_last: bool = False) -> None:
+    def __init__(self, name: str, *, max_items: int = 1_000, is_last: bool = False, is_remote: bool = False) -> None:
         self.is_last = is_last
+        self.is_remote = is_remote
         self._name = name
         self._limit = max_items
         self._reset()
@@ -451,7 +488,8 @@ def before_exit(call: Callable[[], object]) -> None:
 def wait_for_all(seconds: float) -> bool:
     """Wait so long at most until all work in the background is done; whether it is. Nothing is given up."""
     deadline = time.monotonic() + seconds
-    return all([queue.drain(deadline) for queue in sorted(_queues, key=lambda queue: queue.is_last)])
+    ordered = sorted(_queues, key=lambda queue: (queue.is_remote, queue.is_last))
+    return all([queue.drain(deadline) for queue in ordered])
 
 
 def wait_at_exit() -> None:
@@ -461,9 +499,15 @@ def wait_at_exit() -> None:
     for call in _exit_calls:
         call()
     seconds = exit_seconds()
-    for is_last, share in ((False, 1 - _LAST_SHARE), (True, _LAST_SHARE)):
-        deadline = time.monotonic() + seconds * share
-        for queue in [queue for queue in _queues if queue.is_last is is_last]:
+    end = time.monotonic() + seconds
+    local = [queue for queue in _queues if not queue.is_remote]
+    for queues, share in (
+        ([queue for queue in local if not queue.is_last], 1 - _LAST_SHARE),
+        ([queue for queue in local if queue.is_last], _LAST_SHARE),
+        ([queue for queue in _queues if queue.is_remote], 1.0),
+    ):
+        deadline = min(time.monotonic() + seconds * share, end)
+        for queue in queues:
             try:
                 is_done = queue.drain(deadline)
             except KeyboardInterrupt:  # whoever presses Ctrl-C at the end wants the end

@@ -211,6 +211,7 @@ class CallContext:
             rank=judged.rank,
             verdict=judged.verdict,
             prompts=prompts,
+            is_exported=run.is_exported,
         )
         self.run.attempts.append(attempt)
         if attempt.number > 1:
@@ -330,6 +331,12 @@ class CallContext:
             attempt.attribution = redacted_attribution(found, self._gate) if found is not None else None
             if attempt.attribution is not None:
                 emit_diagnosis(self._emitter, attempt.trajectory, attempt.attribution)
+                self._publish(attempt.trajectory, attempt.attribution, is_traced=attempt.is_exported)
+
+    def _publish(self, trajectory: Trajectory, attribution: Attribution, *, is_traced: bool) -> None:
+        if (publisher := self.options.publisher) is not None:
+            emitter = self._emitter
+            publisher.publish(trajectory, attribution, emitter.capture, provider=emitter.provider, is_traced=is_traced)
 
     @property
     def _kept_reference(self) -> str | None:
