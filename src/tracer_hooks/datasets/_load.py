@@ -18,7 +18,7 @@ from tracer_hooks.datasets._trail import is_trail_annotation, is_trail_row, is_t
 from tracer_hooks.datasets._whowhen import read_aegis, read_whowhen
 from tracer_hooks.errors import ConfigError, TrajectoryError
 from tracer_hooks.schema import LabeledTrajectory, Trajectory, from_dict
-from tracer_hooks.telemetry import OtlpContent, SpanRecord, assemble, is_otlp, normalise, scan_otlp
+from tracer_hooks.telemetry import SpanRecord, assemble, is_otlp, normalise, scan_otlp
 
 _LINES = (".jsonl", ".ndjson")
 _Data = Mapping[str, Any]
@@ -121,23 +121,25 @@ def is_trace(value: object) -> bool:
 
 def read_traces(path: Path) -> Iterator[LoadedRecord]:
     """The runs in an OTLP file; then an error for each of its parts that could not be read."""
-    return runs_of(scan_otlp(path), path)
-
-
-def runs_of(content: OtlpContent, source: object) -> Iterator[LoadedRecord]:
-    """The runs among spans that came from ``source``; then an error for each part that could not be read."""
-    runs = list(_runs_of(content.spans))
+    content = scan_otlp(path)
+    runs = list(runs_of(content.spans, path))
     if content.spans and not runs:
-        yield refused(
-            source,
-            f"it holds {len(content.spans)} spans, none of an agent, model call or tool: "
-            "expected GenAI, OpenInference, OpenLLMetry or MLflow attributes",
-        )
+        yield refused(path, f"it holds {len(content.spans)} spans, {NO_RUN}")
+    yield from runs
+    for error in content.errors:
+        yield refused(path, str(error))
+
+
+NO_RUN = "none of an agent, model call or tool: expected GenAI, OpenInference, OpenLLMetry or MLflow attributes"
+"""What is said of spans that hold no run."""
+
+
+def runs_of(spans: Sequence[SpanRecord], source: object) -> Iterator[LoadedRecord]:
+    """The runs among spans that came from ``source``, with the reason in place of those that cannot be read."""
+    runs = list(_runs_of(spans))
     for number, run in enumerate(runs):
         place = str(source) if len(runs) == 1 else f"{source}#{number}"
         yield LoadedRecord(source=place, trajectory=run) if isinstance(run, Trajectory) else refused(place, run)
-    for error in content.errors:
-        yield refused(source, str(error))
 
 
 def _runs_of(spans: Sequence[SpanRecord]) -> Iterator[Trajectory | str]:
