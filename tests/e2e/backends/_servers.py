@@ -57,6 +57,8 @@ class Server:
     def start(self) -> None:
         """Start it, and wait until it answers."""
         arguments, variables = _STARTS[self.name](self.port, self.folder)
+        if "MLFLOW_AUTH_ADMIN_PASSWORD" in self.settings:
+            arguments += ["--app-name", "basic-auth"]
         command = [str(ENVIRONMENTS / self.name / "bin" / arguments[0]), *arguments[1:]]
         # Neither the developer's settings nor the paths of the test's Python.
         plain = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "LANG": "C.UTF-8"}
