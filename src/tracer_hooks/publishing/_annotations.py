@@ -49,6 +49,11 @@ class Annotation:
     is_by_model: bool = False
     """Whether a language model judged."""
 
+    @property
+    def key(self) -> str:
+        """An id that is the same whenever this is said of the same span or trace."""
+        return str(uuid.uuid5(_NAMESPACE, f"{self.trace_id}/{self.span_id or ''}/{self.name}"))
+
 
 def annotations_of(trajectory: Trajectory, attribution: Attribution, capture: Capture) -> tuple[Annotation, ...]:
     """Entries that say what ``attribution`` says, as far as ``capture`` lets content leave; none without a trace."""
@@ -114,7 +119,9 @@ def _write_to_phoenix(destination: Destination, annotations: Sequence[Annotation
     traces = [_for_phoenix(each, trace_id=each.trace_id) for each in annotations if not each.span_id]
     for path, data in (("/v1/span_annotations", spans), ("/v1/trace_annotations", traces)):
         if data:
-            send_request(destination, "POST", f"{path}?sync=true", {"data": data})
+            answer = send_request(destination, "POST", f"{path}?sync=true", {"data": data})
+            if not isinstance(answer, dict) or "data" not in answer:
+                raise destination.failure("odd", "answered with something else than annotations")
 
 
 def _for_phoenix(annotation: Annotation, **place: str) -> dict[str, Any]:
@@ -139,8 +146,9 @@ def _write_to_mlflow(destination: Destination, annotations: Sequence[Annotation]
         if known is None:
             send_request(destination, "POST", f"{path}/assessments", {"assessment": wanted})
         elif any(known.get(key) != wanted[key] for key in ("feedback", "rationale", "metadata")):
-            changed = {"assessment": wanted, "update_mask": "feedback,rationale,metadata"}
-            send_request(destination, "PATCH", f"{path}/assessments/{known['assessment_id']}", changed)
+            changed = {**wanted, "assessment_id": known["assessment_id"]}
+            update = {"assessment": changed, "update_mask": "feedback,rationale,metadata"}
+            send_request(destination, "PATCH", f"{path}/assessments/{known['assessment_id']}", update)
     for known in there.values():  # of an earlier diagnosis, which named another step
         send_request(destination, "DELETE", f"{path}/assessments/{known['assessment_id']}")
 
@@ -161,6 +169,7 @@ def _ours_in_mlflow(destination: Destination, path: str) -> dict[tuple[str, str 
 def _for_mlflow(annotation: Annotation) -> dict[str, Any]:
     score = {} if annotation.score is None else {"confidence": f"{annotation.score:.3f}"}
     return {
+        "assessment_id": f"a-{annotation.key}",  # so that two processes do not write two
         "assessment_name": annotation.name,
         "trace_id": f"tr-{annotation.trace_id}",
         **({"span_id": annotation.span_id} if annotation.span_id else {}),
@@ -178,10 +187,9 @@ def _as_text(value: object) -> str:
 def _write_to_langfuse(destination: Destination, annotations: Sequence[Annotation]) -> None:
     """Langfuse takes a score before its trace has arrived, and one with a known id in the place of the first."""
     for annotation in annotations:
-        place = (annotation.trace_id, annotation.span_id or "", annotation.name)
         score = {} if annotation.score is None else {"confidence": annotation.score}
         body = {
-            "id": str(uuid.uuid5(_NAMESPACE, "/".join(place))),
+            "id": annotation.key,
             "traceId": annotation.trace_id,
             **({"observationId": annotation.span_id} if annotation.span_id else {}),
             "name": annotation.name,
