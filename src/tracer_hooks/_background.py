@@ -256,14 +256,12 @@ class BackgroundQueue(Generic[Item]):
     Args:
         name: Of the thread.
         max_items: How many may wait; what is then done with one more is said in :meth:`_admit`.
-        is_last: Whether the end of the process waits for it after the others, since their work leads to more of its.
-        is_remote: Whether it depends on another machine: then it is waited for after all others, in what is left of the
-            time, so that nothing is lost on this machine for its sake.
+        stage: Of the process' end, in which it is waited for: 0; 1 for work that follows from the others'; 2 for what
+            depends on other machines, in what is left of the time, so that nothing here is lost for its sake.
     """
 
-    def __init__(self, name: str, *, max_items: int = 1_000, is_last: bool = False, is_remote: bool = False) -> None:
-        self.is_last = is_last
-        self.is_remote = is_remote
+    def __init__(self, name: str, *, max_items: int = 1_000, stage: int = 0) -> None:
+        self.stage = stage
         self._name = name
         self._limit = max_items
         self._reset()
@@ -425,12 +423,12 @@ class TaskQueue(BackgroundQueue[_Task]):
         name: Of the thread.
         lost: Says, given a number, what is dropped: completes "tracer-hooks did not wait ... for".
         max_items: How many may wait; beyond that, new ones are not taken.
-        is_last: As for :class:`BackgroundQueue`.
+        stage: As for :class:`BackgroundQueue`.
     """
 
-    def __init__(self, name: str, lost: Callable[[int], str], *, max_items: int = 1_000, is_last: bool = False) -> None:
+    def __init__(self, name: str, lost: Callable[[int], str], *, max_items: int = 1_000, stage: int = 0) -> None:
         self._lost_in_words = lost
-        super().__init__(name, max_items=max_items, is_last=is_last)
+        super().__init__(name, max_items=max_items, stage=stage)
 
     def submit(self, work: Callable[[], object], instead: Callable[[], object] | None = None) -> bool:
         """Take ``work``; says whether it was taken.
@@ -488,8 +486,7 @@ def before_exit(call: Callable[[], object]) -> None:
 def wait_for_all(seconds: float) -> bool:
     """Wait so long at most until all work in the background is done; whether it is. Nothing is given up."""
     deadline = time.monotonic() + seconds
-    ordered = sorted(_queues, key=lambda queue: (queue.is_remote, queue.is_last))
-    return all([queue.drain(deadline) for queue in ordered])
+    return all([queue.drain(deadline) for queue in sorted(_queues, key=lambda queue: queue.stage)])
 
 
 def wait_at_exit() -> None:
@@ -500,14 +497,9 @@ def wait_at_exit() -> None:
         call()
     seconds = exit_seconds()
     end = time.monotonic() + seconds
-    local = [queue for queue in _queues if not queue.is_remote]
-    for queues, share in (
-        ([queue for queue in local if not queue.is_last], 1 - _LAST_SHARE),
-        ([queue for queue in local if queue.is_last], _LAST_SHARE),
-        ([queue for queue in _queues if queue.is_remote], 1.0),
-    ):
+    for stage, share in enumerate((1 - _LAST_SHARE, _LAST_SHARE, 1.0)):
         deadline = min(time.monotonic() + seconds * share, end)
-        for queue in queues:
+        for queue in [queue for queue in _queues if queue.stage == stage]:
             try:
                 is_done = queue.drain(deadline)
             except KeyboardInterrupt:  # whoever presses Ctrl-C at the end wants the end

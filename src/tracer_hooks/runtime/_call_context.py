@@ -331,12 +331,10 @@ class CallContext:
             attempt.attribution = redacted_attribution(found, self._gate) if found is not None else None
             if attempt.attribution is not None:
                 emit_diagnosis(self._emitter, attempt.trajectory, attempt.attribution)
-                self._publish(attempt.trajectory, attempt.attribution, is_traced=attempt.is_exported)
-
-    def _publish(self, trajectory: Trajectory, attribution: Attribution, *, is_traced: bool) -> None:
-        if (publisher := self.options.publisher) is not None:
-            emitter = self._emitter
-            publisher.publish(trajectory, attribution, emitter.capture, provider=emitter.provider, is_traced=is_traced)
+                if (publisher := self.options.publisher) is not None:
+                    capture, provider = self._emitter.capture, self._emitter.provider
+                    run, found = attempt.trajectory, attempt.attribution
+                    publisher.publish(run, found, capture, provider=provider, is_traced=attempt.is_exported)
 
     @property
     def _kept_reference(self) -> str | None:

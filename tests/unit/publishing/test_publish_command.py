@@ -52,12 +52,8 @@ def test_stored_diagnoses_are_written_with_a_line_each(
     url = backend.url("mlflow")
     assert publish("diagnosed", url) == 0
     out, err = capsys.readouterr()
-    assert (
-        out.replace("\n", " ").split()
-        == (
-            f"diagnosed {url}: failure_attribution=decisive at step 1; failed_agent=clerk at the trace (trace {TRACE})"
-        ).split()
-    )
+    written = f"failure_attribution=decisive at span {SPAN}, failed_agent=clerk at the trace"
+    assert " ".join(out.split()) == f"diagnosed {url}: {written} (trace {TRACE})"
     assert "TRACER_HOOKS_CAPTURE=redacted sends what was found" in err
     monkeypatch.setenv("TRACER_HOOKS_CAPTURE", "full")
     monkeypatch.setenv("TRACER_HOOKS_PUBLISH", url)
@@ -83,20 +79,11 @@ def test_what_cannot_be_written_says_why_and_the_rest_is(
     assert len(results[3]["written"]) == 2
 
 
-def test_a_backend_that_is_not_there_is_asked_once(
-    publish: Call, backend: ScriptedBackend, capsys: pytest.CaptureFixture[str]
-) -> None:
-    backend.failure = (401, "")
-    assert publish("diagnosed", "diagnosed", backend.url("phoenix")) == 1
-    assert capsys.readouterr().out.count("refuses a request without a key (401)") == 2
-    assert len(backend.requests) == 1
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["diagnosed"], "there is no URL to publish to, expected one after the runs, or TRACER_HOOKS_PUBLISH"),
-        (["phoenix://localhost:6006/x"], "there is no run to publish"),
+        (["diagnosed"], "expected runs and a URL, as in: tracer-hooks publish RUN phoenix://"),
+        (["phoenix://localhost:6006/x"], "expected runs and a URL"),
         (["diagnosed", "http://localhost:6006/x"], "is a URL of 'http'"),
     ],
 )
@@ -142,5 +129,5 @@ def test_the_end_of_a_process_waits_for_what_is_to_be_written_and_not_for_a_back
     done = subprocess.run([*command[:3], url], capture_output=True, text=True, timeout=60, check=True)
     assert time.monotonic() - began < 25
     assert "cannot be reached" in done.stderr
-    assert f"lost 1 diagnosis that could not be written to Phoenix at 'http://127.0.0.1:{gone.port}'" in done.stderr
+    assert f"lost 1 diagnosis that could not be written to {url}." in done.stderr
     assert len(done.stderr.splitlines()) == 2
