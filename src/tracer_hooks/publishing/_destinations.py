@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from tracer_hooks._version import __version__
+from tracer_hooks.config import publish_urls
 from tracer_hooks.errors import BackendError, ConfigError
 
 EXAMPLES = "phoenix://localhost:6006/project, mlflow://localhost:5000/experiment or langfuse://cloud.langfuse.com"
@@ -39,7 +40,7 @@ _MLFLOW_KEYS = "MLFLOW_TRACKING_TOKEN, or MLFLOW_TRACKING_USERNAME and MLFLOW_TR
 _BACKENDS = {
     "phoenix": _Backend("Phoenix", "20.26.1", "PHOENIX_API_KEY", "do not exist"),
     "mlflow": _Backend("MLflow", "3.17.2", _MLFLOW_KEYS, "RESOURCE_DOES_NOT_EXIST"),
-    "langfuse": _Backend("Langfuse", "5.0.4's SDK", "LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY", "\0"),
+    "langfuse": _Backend("Langfuse", "SDK 5.0.4", "LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY", "\0"),
 }
 
 
@@ -80,8 +81,7 @@ def destinations_of(named: str | Iterable[str]) -> tuple[Destination, ...]:
     Raises:
         ConfigError: A URL cannot be used, or a key is missing. The message shows no key and no password.
     """
-    texts = [named] if isinstance(named, str) else named
-    urls = [url.strip() for text in texts for url in text.split(",") if url.strip()]
+    urls = publish_urls(named)
     if not urls:
         raise ConfigError(f"publish names no backend, expected a URL such as {EXAMPLES}")
     _opener()
@@ -176,7 +176,7 @@ def send_request(
             text = answer.read(_MOST_BYTES)
     except urllib.error.HTTPError as error:
         raise _refusal(destination, error) from None
-    except (OSError, HTTPException) as error:
+    except (OSError, HTTPException, UnicodeError) as error:  # the last of a host's name
         reason = getattr(error, "reason", error)
         is_late = isinstance(reason, TimeoutError)
         said = f"did not answer within {timeout_s:g} s" if is_late else f"cannot be reached ({reason!s})"
