@@ -86,7 +86,7 @@ def test_what_cannot_be_written_says_why_and_the_rest_is(
     [
         (["diagnosed"], "expected runs and a URL, as in: tracer-hooks publish RUN phoenix://"),
         (["phoenix://localhost:6006/x"], "expected runs and a URL"),
-        (["diagnosed", "http://localhost:6006/x"], "is a URL of 'http'"),
+        (["diagnosed", "http://localhost:6006/x"], "a URL of 'http' names no backend"),
     ],
 )
 def test_a_wrong_call_is_a_usage_error(
