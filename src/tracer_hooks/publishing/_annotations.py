@@ -143,10 +143,9 @@ def _write_to_mlflow(destination: Destination, annotations: Sequence[Annotation]
         elif any(known.get(key) != wanted[key] for key in ("feedback", "rationale", "metadata")):
             update = {"assessment": wanted, "update_mask": "feedback,rationale,metadata"}
             send_request(destination, "PATCH", f"{path}/assessments/{wanted['assessment_id']}", update)
-    for stale_id, stale in there.items():
-        if (
-            stale.get("metadata", {}).get("run_id") == annotations[0].metadata["run_id"]
-        ):  # its earlier diagnosis named another step
+    run_id = annotations[0].metadata["run_id"]
+    for stale_id, stale in there.items():  # of an earlier diagnosis, which named another step, or of another run
+        if stale.get("metadata", {}).get("run_id") == run_id:
             send_request(destination, "DELETE", f"{path}/assessments/{stale_id}")
 
 

@@ -185,7 +185,7 @@ def test_a_backend_that_fails_is_said_once_and_gets_everything_when_it_is_back(
             publisher.publish(failed_run(f"{number:032x}"), blamed(), OFF)
         assert not tracer_hooks.flush(10)
     (said,) = warnings(caplog)
-    assert "tracer-hooks cannot publish: Phoenix at 'http://127.0.0.1" in said
+    assert "/office: Phoenix at 'http://127.0.0.1" in said
     assert "Up to 1,000 wait in memory, and it is tried again" in said
     assert "SECRET" not in caplog.text
     backend.failure = None
