@@ -38,8 +38,6 @@ class Annotation:
     """32 hex digits."""
     span_id: str | None
     """16 hex digits; None for the trace."""
-    score: float | None
-    """Confidence, 0 to 1."""
     explanation: str | None
     """What is found; None where content is not exported."""
     metadata: Mapping[str, Any]
@@ -77,7 +75,6 @@ def annotations_of(trajectory: Trajectory, attribution: Attribution, capture: Ca
             label=evaluation.label.value,
             trace_id=trajectory.trace_id,
             span_id=evaluation.span_id,
-            score=evaluation.score,
             explanation=str(text[semconv.EVALUATION_EXPLANATION]) if text else None,
             metadata=capture.exported(metadata),
             is_by_model=attribution.usage is not None,
@@ -109,7 +106,8 @@ def _write_to_phoenix(destination: Destination, annotations: Sequence[Annotation
                 f"{place}_id": annotation.span_id or annotation.trace_id,
                 "name": annotation.name,
                 "annotator_kind": "LLM" if annotation.is_by_model else "CODE",
-                "result": {"label": annotation.label, "score": annotation.score, "explanation": annotation.explanation},
+                # Without a score, of which Phoenix would show the mean in the place of the label.
+                "result": {"label": annotation.label, "explanation": annotation.explanation},
                 "metadata": annotation.metadata,
                 "identifier": IDENTIFIER,
             }
