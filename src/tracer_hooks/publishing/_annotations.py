@@ -122,11 +122,8 @@ def _write_to_mlflow(destination: Destination, annotations: Sequence[Annotation]
     """Look at what is there first: MLflow keeps a second assessment of the same name and span beside the first."""
     path = f"/api/3.0/mlflow/traces/tr-{annotations[0].trace_id}"
     info = send_request(destination, "GET", path)["trace"]["trace_info"]
-    there = {
-        each["assessment_id"]: each
-        for each in info.get("assessments", ())
-        if each["source"]["source_id"] == IDENTIFIER and each["assessment_name"] in (EVALUATION, FAILED_AGENT)
-    }
+    ours = [each for each in info.get("assessments", ()) if each["source"]["source_id"] == IDENTIFIER]
+    there = {each["assessment_id"]: each for each in ours}
     for annotation in annotations:
         wanted = {
             "assessment_id": f"a-{annotation.key}",
@@ -144,8 +141,10 @@ def _write_to_mlflow(destination: Destination, annotations: Sequence[Annotation]
         elif any(known.get(key) != wanted[key] for key in ("feedback", "rationale", "metadata")):
             update = {"assessment": wanted, "update_mask": "feedback,rationale,metadata"}
             send_request(destination, "PATCH", f"{path}/assessments/{wanted['assessment_id']}", update)
-    for stale in there:  # of an earlier diagnosis, which named another step
-        send_request(destination, "DELETE", f"{path}/assessments/{stale}")
+    run_id = annotations[0].metadata["run_id"]
+    for stale_id, stale in there.items():  # of an earlier diagnosis, which named another step, or of another run
+        if stale.get("metadata", {}).get("run_id") == run_id:
+            send_request(destination, "DELETE", f"{path}/assessments/{stale_id}")
 
 
 def _write_to_langfuse(destination: Destination, annotations: Sequence[Annotation]) -> None:

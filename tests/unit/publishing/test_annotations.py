@@ -112,14 +112,18 @@ def test_mlflow_updates_what_changed_and_takes_back_what_no_longer_holds() -> No
         "assessment_name": "failure_attribution",
         "source": {"source_type": "HUMAN", "source_id": "me"},
     }
+    ours = {"source_type": "CODE", "source_id": "tracer-hooks"}
+    of_another_run = {**human, "assessment_id": "a-2", "source": ours, "metadata": {"run_id": "r2"}}
     with serving(ScriptedBackend()) as backend:
-        backend.entries["a-1"] = human
+        backend.entries |= {"a-1": human, "a-2": of_another_run}
         published("mlflow", backend, blamed(1))
         published("mlflow", backend, blamed(0))
-    kept = {(entry["assessment_name"], entry.get("span_id")): entry for entry in backend.entries.values()}
-    assert set(kept) == {("failure_attribution", None), ("failure_attribution", OTHER), ("failed_agent", None)}
-    assert kept[("failed_agent", None)]["feedback"] == {"value": "lookup"}
-    assert backend.entries["a-1"] is human
+    assert [backend.entries.pop(name) for name in ("a-1", "a-2")] == [human, of_another_run]
+    kept = {entry["assessment_name"]: (entry.get("span_id"), entry["feedback"]) for entry in backend.entries.values()}
+    assert kept == {
+        "failure_attribution": (OTHER, {"value": "decisive"}),
+        "failed_agent": (None, {"value": "lookup"}),
+    }
 
 
 def test_an_abstention_stands_at_the_trace_and_names_nobody() -> None:
