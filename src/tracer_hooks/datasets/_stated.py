@@ -13,6 +13,7 @@ from tracer_hooks.values import compare_values
 
 OutcomeSource = Literal["trace", "stated", "expected answer"]
 """Who decided how a run ended: the trace itself, the person who asks, or the comparison with the expected answer."""
+WITHOUT_CONTENT = "texts (recorded without content)"
 _FAREWELL = re.compile(r"\W*(?:terminate|exit|done|tasks? (?:is )?complete[d]?)?\W*", re.IGNORECASE)
 """A message that says no more than that the conversation is over."""
 
@@ -146,7 +147,7 @@ def lacks(trajectory: Trajectory) -> tuple[str, ...]:
         return ("steps",)
     found = ["agent names"] if _is_unnamed(trajectory) else []
     if not _has_text(trajectory):
-        return (*found, "texts (recorded without content)")
+        return (*found, WITHOUT_CONTENT)
     calls = [call for step in steps for call in step.tool_calls]
     found += [] if any(step.content for step in steps) else ["texts"]
     found += _part("inputs", [any(item.text for item in step.inputs) for step in _first_steps(steps)])

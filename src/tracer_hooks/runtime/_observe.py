@@ -16,7 +16,7 @@ from tracer_hooks import semconv
 from tracer_hooks._background import process_lock
 from tracer_hooks._guard import guard, logger, warn_once
 from tracer_hooks.config import is_disabled
-from tracer_hooks.datasets import final_answer
+from tracer_hooks.datasets import WITHOUT_CONTENT, final_answer, lacks
 from tracer_hooks.diagnosis import Attributor
 from tracer_hooks.errors import ConfigError
 from tracer_hooks.frameworks import RunResult
@@ -36,7 +36,7 @@ from tracer_hooks.runtime._judging import (
 from tracer_hooks.runtime._options import HookOptions, TagValue, make_options, tags_here
 from tracer_hooks.runtime._team_run import Attempt, TeamRun
 from tracer_hooks.runtime._traces import CollectedTrace, TraceCollector
-from tracer_hooks.schema import RunOutcome, Step, Trajectory
+from tracer_hooks.schema import RunOutcome, Trajectory
 from tracer_hooks.telemetry import (
     ABANDONED,
     assemble,
@@ -103,7 +103,8 @@ class Observer:
                 self._take_up(found, trace)
 
     def _take_up(self, found: Trajectory, trace: CollectedTrace) -> None:
-        name = self.options.name or found.team or found.framework
+        alone = found.agents[0].name if len(found.agents) == 1 else ""  # an agent that nothing is around
+        name = self.options.name or found.team or alone or found.framework
         numbered = found.run_id if trace.number == 1 else f"{found.run_id}-{trace.number}"
         found = found.model_copy(update={"team": name, "run_id": numbered})
         run = TeamRun(
@@ -147,7 +148,7 @@ class Observer:
         )
 
     def _ruling(self, found: Trajectory, result: RunResult, reference: str | Undecided | None) -> Ruling | None:
-        if not result.text and not any(map(_has_text, found.steps)):
+        if WITHOUT_CONTENT in lacks(found):
             if self.options.is_judged:
                 warn_once(_NO_CONTENT, "tracer-hooks cannot judge a run: %s", _NO_CONTENT)
             return Undecided("its spans hold no text")
@@ -168,17 +169,23 @@ class Observer:
         tell_of(run, self.options)
 
 
-def _has_text(step: Step) -> bool:
-    return bool(step.content) or any(call.arguments or call.result for call in step.tool_calls)
-
-
 def _judged_by_trace(found: Trajectory, *, is_abandoned: bool) -> JudgedRunOutcome | None:
     """The outcome that the spans themselves decide; None where they do not."""
     if is_abandoned:
         return JudgedRunOutcome(outcome=RunOutcome.UNKNOWN, reason=ABANDONED)
     if found.outcome is RunOutcome.FAILED:
         return JudgedRunOutcome(outcome=RunOutcome.FAILED, reason=found.outcome_reason, rank=_FAILED_RANK)
+    if _is_broken_off(found):
+        return JudgedRunOutcome(outcome=RunOutcome.UNKNOWN, reason="cancelled or broken off")
     return None
+
+
+def _is_broken_off(found: Trajectory) -> bool:
+    """Tell whether a run ends amidst a step; OpenTelemetry ends the spans of what is cancelled without a word."""
+    last = found.steps[-1] if found.steps else None
+    if last is None or last.error is not None or last.content or WITHOUT_CONTENT in lacks(found):
+        return False
+    return found.final_output is None and not any(call.result or call.error for call in last.tool_calls)
 
 
 _OBSERVER = "__tracer_hooks_observer__"

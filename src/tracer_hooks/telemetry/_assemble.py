@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -36,6 +37,7 @@ from tracer_hooks.telemetry._steps import collect_acts, link_inputs
 
 _UNKNOWN_AGENT = "assistant"
 _OF_RUNS = CHAT_OPERATIONS | {semconv.OP_INVOKE_WORKFLOW, semconv.OP_INVOKE_AGENT, semconv.OP_EXECUTE_TOOL}
+_CALLED = (semconv.OP_INVOKE_WORKFLOW, semconv.OP_INVOKE_AGENT)
 _FRAMEWORKS = {
     "autogen": "autogen",
     "crewai": "crewai",
@@ -63,7 +65,63 @@ def assemble(records: Iterable[SpanRecord]) -> list[Trajectory]:
         if any(semconv.RUN_ID in r.attributes or r.operation in _OF_RUNS for r in spans)
     ]
     trees = sorted((SpanTree(spans) for spans in groups), key=lambda tree: tree.start_ns)
-    return [_trajectory(tree) for tree in trees]
+    return [run for tree in trees for run in _separate_calls(tree) or [_trajectory(tree)]]
+
+
+def _separate_calls(tree: SpanTree) -> list[Trajectory]:
+    """A run for each call of a team, where one span of the user's, such as a batch or a request, is around several.
+
+    Empty where the trace is one run: what acts there has different names, as the agents that a user calls one after the
+    other have, or is given what was answered before.
+    """
+    acts = _topmost_acts(tree)
+    names = {first_filled(act.attributes, semconv.WORKFLOW_NAME, semconv.AGENT_NAME) or act.name for act in acts}
+    if semconv.RUN_ID in tree.root.attributes or len(acts) < 2 or len(names) > 1:
+        return []
+    calls: dict[str, list[SpanRecord]] = {act.span_id: [] for act in acts}
+    users = {outer.span_id for act in acts for outer in tree.ancestors(act)}
+    for record in tree.records:
+        around = next((r.span_id for r in (record, *tree.ancestors(record)) if r.span_id in calls), None)
+        if around is not None:
+            calls[around].append(record)
+        elif (
+            record.operation in _OF_RUNS and record.span_id not in users
+        ):  # what the user calls between two of them connects them
+            return []
+    runs = [_trajectory(SpanTree(spans)) for spans in calls.values()]
+    if not all(run.final_output and _given(run) for run in runs) or _goes_on(runs):
+        return []
+    return [
+        run.model_copy(update={"run_id": f"{run.trace_id}-{act.span_id}"}) for act, run in zip(acts, runs, strict=True)
+    ]
+
+
+def _topmost_acts(tree: SpanTree) -> list[SpanRecord]:
+    """Teams and turns that are inside no other; of a span of the user's that was taken for a team, those inside it."""
+    around = {
+        act.span_id: [r for r in tree.ancestors(act) if r.operation in _CALLED] for act in tree.of_operation(*_CALLED)
+    }
+    acts = [act for act in tree.of_operation(*_CALLED) if not around[act.span_id]]
+    inner = [act for act in tree.of_operation(*_CALLED) if around[act.span_id] == acts]
+    is_users = len(acts) == 1 and inner and acts[0].scope not in {act.scope for act in inner}
+    return inner if is_users else acts
+
+
+def _given(run: Trajectory) -> str:
+    """All that a run begins with."""
+    inputs = [item.text for item in run.steps[0].inputs if item.text] if run.steps else []
+    return "\n".join([run.task, *inputs]).strip()
+
+
+def _goes_on(runs: Sequence[Trajectory]) -> bool:
+    """Tell whether a run is given what one before it answered."""
+    answers: list[str] = []
+    for run in runs:
+        given = _given(run)
+        if any(re.search(rf"(?<!\w){re.escape(answer)}(?!\w)", given) for answer in answers):
+            return True
+        answers.append((run.final_output or "").strip())
+    return False
 
 
 def _group_by_run(records: Sequence[SpanRecord]) -> list[list[SpanRecord]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import json
 import logging
 import os
 import subprocess
@@ -31,7 +32,7 @@ from tracer_hooks.schema import RunOutcome
 from tracer_hooks.store import RunStore
 from tracer_hooks.telemetry import read_otlp
 
-from ._live_spans import TASK, Desk, play
+from ._live_spans import TASK, Desk, messages, play
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "otlp"
 RECORDED = sorted(path.name for path in FIXTURES.glob("*.pb.xz"))
@@ -225,6 +226,33 @@ def test_a_run_inside_a_span_of_another_provider_ends_with_that_span(
     assert [step.agent for step in stored.trajectory.steps] == ["librarian", "librarian", "clerk"]
 
 
+def test_calls_of_a_team_within_one_span_of_the_users_are_runs_of_their_own(
+    provider: TracerProvider, path: Path, runs: Any
+) -> None:
+    tracer_hooks.observe(expected={"Emma?": "17", "Persuasion?": "4"}, store=path, provider=provider)
+    desk = Desk(provider)
+    with provider.get_tracer("batch").start_as_current_span("job"):
+        desk.turn("clerk", "Emma?", "There are 12.")
+        desk.turn("clerk", "Persuasion?", "There are 4.")
+    assert {stored.task: (stored.team, stored.outcome.value) for stored in runs()} == {
+        "Emma?": ("clerk", "failed"),
+        "Persuasion?": ("clerk", "succeeded"),
+    }
+
+
+@pytest.mark.parametrize("second", [("clerk", "The answer is: There are 12."), ("writer", "Persuasion?")])
+def test_calls_that_build_on_each_other_or_are_of_several_agents_are_one_run(
+    second: tuple[str, str], provider: TracerProvider, path: Path, runs: Any
+) -> None:
+    tracer_hooks.observe(store=path, provider=provider)
+    desk = Desk(provider)
+    with provider.get_tracer("batch").start_as_current_span("job"):
+        desk.turn("clerk", "Emma?", "There are 12.")
+        desk.turn(*second, "There are 4.")
+    (stored,) = runs()
+    assert len(stored.trajectory.steps) == 2
+
+
 # --- what is no run of its own --------------------------------------------------------------------------------------
 @pytest.mark.parametrize("same_provider", [True, False])
 @pytest.mark.parametrize("inside", [True, False])
@@ -331,15 +359,27 @@ def test_a_run_that_raised_failed_with_the_exception_as_its_reason(
     assert (stored.outcome, stored.outcome_reason) == (RunOutcome.FAILED, "ValueError: no shelf")
 
 
+def test_a_stream_that_is_broken_off_is_no_failure(provider: TracerProvider, path: Path, runs: Any) -> None:
+    """The spans of what is cancelled end without a word."""
+    tracer_hooks.observe(expected="17", store=path, provider=provider)
+    desk = Desk(provider)
+    call = json.dumps([{"role": "assistant", "parts": [{"type": "tool_call", "id": "c1", "name": "stock"}]}])
+    with desk.team(), desk.span("invoke_agent", {"gen_ai.agent.name": "librarian"}):
+        desk.chat(messages("user", TASK), call)
+    (stored,) = runs()
+    assert (stored.outcome, stored.outcome_reason) == (RunOutcome.UNKNOWN, "cancelled or broken off")
+    assert stored.attribution is None
+
+
 def test_secrets_are_blanked_in_what_is_kept(
     provider: TracerProvider, path: Path, runs: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TRACER_HOOKS_RECORD", "off")
     tracer_hooks.observe(expected="17", store=path, provider=provider)
-    Desk(provider).run("12")
+    Desk(provider).run("98765")
     (stored,) = runs()
     assert stored.outcome is RunOutcome.FAILED
-    assert "12" not in stored.model_dump_json(exclude={"run_id", "started_at", "ended_at", "session_id", "trajectory"})
+    assert "98765" not in stored.model_dump_json(exclude={"run_id", "started_at", "ended_at", "session_id", "trajectory"})
     assert not any(step.content for step in stored.trajectory.steps)
 
 
