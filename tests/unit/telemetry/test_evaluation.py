@@ -15,6 +15,7 @@ from opentelemetry.sdk.trace import ReadableSpan
 
 import tracer_hooks
 from tracer_hooks import semconv
+from tracer_hooks.cli.app import run_app
 from tracer_hooks.config import CaptureConfig, ContentCapture
 from tracer_hooks.datasets import load
 from tracer_hooks.schema import Attribution, Finding, FindingKind, RunOutcome, Step, Trajectory, Usage
@@ -229,11 +230,16 @@ class Told:
         return told(run_id=trajectory.run_id)
 
 
-def test_a_diagnosis_that_is_made_later_is_exported_into_the_runs_trace(recorded: Recorded, tmp_path: Path) -> None:
+def test_a_diagnosis_that_is_made_later_is_exported_into_the_runs_trace(
+    recorded: Recorded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     tracer_hooks.diagnose(RUN, attributor=Told())
     write_otlp_json(tmp_path / "run.json", to_spans(RUN))
     tracer_hooks.diagnose(tmp_path / "run.json", attributor=Told())
-    assert [span.name for span in recorded.spans] == ["diagnose desk", "diagnose desk"]
+    monkeypatch.setattr("tracer_hooks.cli.diagnose.attributor_of", lambda *_: Told())
+    monkeypatch.setattr("sys.argv", ["tracer-hooks", "diagnose", str(tmp_path)])
+    assert run_app() == 0
+    assert [span.name for span in recorded.spans] == ["diagnose desk"] * 3
     for span in recorded.spans:
         (link,) = span.links
         assert (link.context.trace_id, link.context.span_id) == (int(TRACE, 16), 2)
