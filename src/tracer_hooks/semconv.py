@@ -103,9 +103,20 @@ OI_EVALUATION_NAME: Final = "evaluations.0.evaluation.name"
 OI_EVALUATION_SCORE: Final = "evaluations.0.evaluation.score"
 OI_EVALUATION_LABEL: Final = "evaluations.0.evaluation.label"
 OI_EVALUATION_EXPLANATION: Final = "evaluations.0.evaluation.explanation"
+OI_EVALUATION_ANNOTATOR_KIND: Final = "evaluations.0.evaluation.annotator_kind"
+OI_EVALUATION_IDENTIFIER: Final = "evaluations.0.evaluation.identifier"
+OI_EVALUATION_METADATA: Final = "evaluations.0.evaluation.metadata"
+"""A JSON object as a string."""
+OI_ANNOTATOR_CODE: Final = "CODE"
+OI_ANNOTATOR_LLM: Final = "LLM"
 
 MIME_TEXT: Final = "text/plain"
 MIME_JSON: Final = "application/json"
+
+# --- Logfire -------------------------------------------------------------------------------------------------------
+LOGFIRE_FEEDBACK_NAME: Final = "logfire.feedback.name"
+"""Makes a span feedback on its parent; the value stands under the key that this names."""
+LOGFIRE_FEEDBACK_COMMENT: Final = "logfire.feedback.comment"
 
 # --- our own -------------------------------------------------------------------------------------------------------
 RUN_ID: Final = "tracer_hooks.run.id"
@@ -155,6 +166,7 @@ DIAGNOSIS_FINDINGS: Final = "tracer_hooks.diagnosis.findings"
 DIAGNOSIS_ERROR_MODE: Final = "tracer_hooks.diagnosis.error_mode"
 DIAGNOSIS_ATTRIBUTOR: Final = "tracer_hooks.diagnosis.attributor"
 DIAGNOSIS_ABSTAINED: Final = "tracer_hooks.diagnosis.abstained"
+DIAGNOSIS_ABSTAINED_REASON: Final = "tracer_hooks.diagnosis.abstained_reason"
 
 WITHHELD: Final = "tracer_hooks.withheld"
 """On an exception's event: the attributes that content capture keeps back."""
@@ -176,6 +188,7 @@ CONTENT_KEYS: Final = frozenset(
         OI_OUTPUT_VALUE,
         EVALUATION_EXPLANATION,
         OI_EVALUATION_EXPLANATION,
+        LOGFIRE_FEEDBACK_COMMENT,
         RUN_TASK,
         RUN_FINAL_OUTPUT,
         RUN_AGENTS,

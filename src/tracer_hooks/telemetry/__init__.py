@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tracer_hooks.telemetry._capture import redacted_trajectory as redacted_trajectory
     from tracer_hooks.telemetry._evaluation import EVALUATION as EVALUATION
     from tracer_hooks.telemetry._evaluation import EvaluationLabel as EvaluationLabel
+    from tracer_hooks.telemetry._evaluation import LateEmitter as LateEmitter
     from tracer_hooks.telemetry._evaluation import StepEvaluation as StepEvaluation
     from tracer_hooks.telemetry._evaluation import emit_diagnosis as emit_diagnosis
     from tracer_hooks.telemetry._evaluation import evaluations_of as evaluations_of

@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from tracer_hooks import semconv
 from tracer_hooks.schema import (
     AgentSpec,
+    Attribution,
     RunOutcome,
     Step,
     StepKind,
@@ -19,6 +21,7 @@ from tracer_hooks.schema import (
     to_json_value,
     to_text,
 )
+from tracer_hooks.telemetry._evaluation import diagnosis_record
 from tracer_hooks.telemetry._records import (
     CHAT_OPERATIONS,
     ChatReply,
@@ -273,14 +276,14 @@ _TICK_NS = 1_000_000
 _SCOPE = "tracer_hooks"
 
 
-def to_spans(trajectory: Trajectory) -> list[SpanRecord]:
-    """The spans of one trace: the run, each step's agent turn, its model call, its tool calls.
+def to_spans(trajectory: Trajectory, attribution: Attribution | None = None) -> list[SpanRecord]:
+    """The spans of one trace: the run, each step's agent turn, its model call, its tool calls, and the diagnosis.
 
     Agents, texts, tool calls, hand-offs, errors and tokens survive the way there and back through
-    :func:`assemble`. What a trajectory does not hold is made up to fit: ids are hashes, and steps without times follow
-    each other by a millisecond.
+    :func:`assemble`, which leaves the diagnosis out. What a trajectory does not hold is made up to fit: ids are hashes,
+    and steps without times follow each other by a millisecond.
     """
-    return list(_Spans(trajectory).all())
+    return list(_Spans(trajectory).all(attribution))
 
 
 class _Spans:
@@ -289,14 +292,18 @@ class _Spans:
         self._trace_id = _hex(32, trajectory.trace_id) or _digest(32, trajectory.run_id)
         self._common = {semconv.RUN_ID: trajectory.run_id, semconv.FRAMEWORK: trajectory.framework}
         self._root_id = _digest(16, trajectory.run_id, "run")
-        self._given: set[str] = set()
+        self._steps: dict[str, int] = {}
+        """By the span of its model call."""
 
-    def all(self) -> Iterator[SpanRecord]:
+    def all(self, attribution: Attribution | None) -> Iterator[SpanRecord]:
         times = [self._times(step) for step in self._trajectory.steps]
         first = min((start for start, _ in times), default=0)
-        yield self._root(first, max((end for _, end in times), default=first))
+        last = max((end for _, end in times), default=first)
+        yield self._root(first, last)
         for step, (start, end) in zip(self._trajectory.steps, times, strict=True):
             yield from self._step(step, start, end)
+        if attribution is not None:
+            yield self._diagnosis(attribution, last)
 
     def _root(self, start: int, end: int) -> SpanRecord:
         trajectory = self._trajectory
@@ -347,13 +354,23 @@ class _Spans:
                 tool_id = self._id(step, f"tool {position} {attempt}")
                 yield self._span(tool_id, turn_id, tool, (start, end), {**common, **_tool(call)}, error=call.error)
 
+    def _diagnosis(self, attribution: Attribution, start: int) -> SpanRecord:
+        """The span of the diagnosis, which is made when the run has ended."""
+        run = self._trajectory.model_copy(update={"trace_id": self._trace_id})
+        span_ids = {step: span_id for span_id, step in self._steps.items()}
+        record = diagnosis_record(run, attribution, span_ids=span_ids, around=self._root_id)
+        end = start + int(attribution.elapsed_s * 1e9)
+        events = tuple(replace(event, time_ns=end) for event in record.events)
+        own_id = _digest(16, run.run_id, "diagnosis")
+        return replace(record, span_id=own_id, start_ns=start, end_ns=end, events=events)
+
     def _chat_id(self, step: Step) -> str:
         """The step's own span, unless another step of a damaged file claims the same."""
-        given = _hex(16, step.span_id)
-        if given is None or given in self._given:
-            return self._id(step, "chat")
-        self._given.add(given)
-        return given
+        found = _hex(16, step.span_id)
+        if found is None or found in self._steps:
+            found = self._id(step, "chat")
+        self._steps[found] = step.index
+        return found
 
     def _span(
         self,

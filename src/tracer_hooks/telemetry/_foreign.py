@@ -275,7 +275,8 @@ def normalise(records: Iterable[SpanRecord]) -> list[SpanRecord]:
     Our own spans pass unchanged. Give all spans of a trace at once: which span is a team or an
     agent can often be told only from those around it. The order is kept.
     """
-    records = [record if is_own(record) else with_openinference_keys(record) for record in records]
+    given = [record if is_own(record) else with_openinference_keys(record) for record in records]
+    records = [record for record in given if record.operation != semconv.OP_DIAGNOSE]  # made of the run, no part of it
     tree = SpanForest(records)
     operations = {id(record): operation_of(record) for record in records}
     agents = find_agents(tree, operations)
@@ -296,7 +297,7 @@ def normalise(records: Iterable[SpanRecord]) -> list[SpanRecord]:
             if not is_own(kept):
                 rewritten[id(kept)] = merge_duplicate(rewritten[id(kept)], rewritten[id(record)])
             rewritten[id(record)] = as_internal_span(rewritten[id(record)])
-    return [rewritten[id(record)] for record in records]
+    return [rewritten.get(id(record), record) for record in given]
 
 
 @dataclass(frozen=True, slots=True)
