@@ -19,6 +19,7 @@ from tracer_hooks.telemetry._records import (
     first_filled,
     first_present,
     message_text,
+    parts_of,
     text_message,
     without_none,
 )
@@ -179,6 +180,8 @@ def _to_message(value: Any, role: str) -> Message | None:
         return text_message(_role(value[0]), value[1]) if _role(value[0]) in _KNOWN_ROLES else None
     if not isinstance(value, Mapping):
         return None
+    if (item := _from_responses_api(value, role)) is not None:
+        return item
     fields = _unwrapped(value)
     name = str(fields.get("role") or _class_name(value) or fields.get("type") or "")
     known = _role(name) in _KNOWN_ROLES
@@ -194,6 +197,25 @@ def _to_message(value: Any, role: str) -> Message | None:
     if fields.get("finish_reason"):
         message["finish_reason"] = to_text(fields["finish_reason"])
     return message
+
+
+def as_one_reply(messages: list[Message]) -> list[Message]:
+    """The words and calls of a reply in one message, where calls come last; the Responses API lists each by itself."""
+    if not messages or {part.get("type") for part in parts_of(messages[-1])} != {"tool_call"}:
+        return messages
+    spoken = [message for message in messages if message.get("role") == "assistant"]
+    return [{**messages[-1], "parts": [part for message in spoken for part in parts_of(message)]}]
+
+
+def _from_responses_api(value: Mapping[str, Any], role: str) -> Message | None:
+    """A message of an item that OpenAI's Responses API has beside messages; None for another item."""
+    if value.get("type") == "function_call" and "call_id" in value:
+        return {"role": "assistant", "parts": [_tool_call({**value, "id": value["call_id"]})]}
+    if value.get("type") == "function_call_output":
+        return {"role": "tool", "parts": [_tool_response(value.get("call_id"), value.get("output"))]}
+    if value.get("type") == "reasoning" and "summary" in value:
+        return {"role": role, "parts": []}
+    return None
 
 
 def _unwrapped(value: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -271,13 +293,29 @@ def _tool_call(call: Mapping[str, Any]) -> dict[str, Any]:
     call = inside if isinstance(inside, Mapping) else call
     function = call.get("function")
     function = function if isinstance(function, Mapping) else call
-    arguments = function.get("arguments", function.get("args"))
+    # OpenInference leaves out the arguments of a call without any
+    arguments = function.get("arguments", function.get("args", {} if isinstance(inside, Mapping) else None))
     return {
         "type": "tool_call",
         "id": call.get("id"),
         "name": to_text(function.get("name") or ""),
         "arguments": decode_json(arguments),
     }
+
+
+def handoff_target(record: SpanRecord) -> str | None:
+    """The agent that a span of nothing but a hand-off passes control to; None for other spans.
+
+    OpenInference for the OpenAI Agents SDK (2.6.0) writes one beside the call of the tool that hands off, and leaves
+    out the tool's name.
+    """
+    target = record.name.removeprefix("handoff to ")
+    named = first_filled(record.attributes, semconv.TOOL_NAME, semconv.OI_TOOL_NAME) or _transfer_to(target)
+    return target if target != record.name and named == _transfer_to(target) else None
+
+
+def _transfer_to(agent: str) -> str:
+    return f"transfer_to_{agent}"
 
 
 def event_messages(events: Sequence[SpanEvent]) -> tuple[list[Message], list[Message]]:
@@ -322,6 +360,8 @@ class ToolResult:
 
 def tool_attributes(record: SpanRecord, parent: SpanRecord | None) -> dict[str, Any]:
     """The GenAI attributes of a tool span, from whatever keys it has."""
+    if (target := handoff_target(record)) is not None:
+        return {semconv.TOOL_NAME: _transfer_to(target), semconv.TRANSFER_TARGET: target}
     name = tool_name(record)
     result = tool_result(record)
     requested = _requested_by(parent, name, result.call_id)

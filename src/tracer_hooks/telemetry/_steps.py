@@ -245,12 +245,19 @@ def tool_calls(reply: Message, tools: Sequence[SpanRecord]) -> tuple[ToolCall, .
         if part.get("type") == "tool_call":
             spans = _take_spans_of(left, part)
             calls.append(_tool_call(part, spans))
+            if not spans:  # a hand-off's own span tells to whom, and not by which of the agent's tools
+                left = [span for span in left if not _only_hands_off(span)]
     while left:
         first = left[0]
         same = [span for span in left if _same_call(first, span)]
         left = [span for span in left if span not in same]
         calls.append(_tool_call({}, same))
     return tuple(calls)
+
+
+def _only_hands_off(span: SpanRecord) -> bool:
+    of_calls = (semconv.TOOL_CALL_ID, semconv.TOOL_CALL_ARGUMENTS)
+    return semconv.TRANSFER_TARGET in span.attributes and not any(key in span.attributes for key in of_calls)
 
 
 def _take_spans_of(left: list[SpanRecord], part: Mapping[str, Any]) -> list[SpanRecord]:
@@ -367,13 +374,22 @@ def link_inputs(acts: Sequence[ActSpans]) -> tuple[Step, ...]:
     """Build the steps of a run, each with the inputs that are new since its agent's previous step."""
     steps: list[Step] = []
     shown: dict[str, list[Message]] = {}
+    names = {_tool_word(act.agent): act.agent for act in acts}
     for index, act in enumerate(acts):
         messages = act.seen
         new = _new_messages(messages, shown.get(act.agent, []))
         if messages:
             shown[act.agent] = messages
-        steps.append(_with_results(to_step(act, index, _inputs(act, new, steps)), acts[index + 1 :]))
+        step = to_step(act, index, _inputs(act, new, steps))
+        if act.recipient is None and step.recipient is not None:  # as the name of the tool has it
+            step = step.model_copy(update={"recipient": names.get(_tool_word(step.recipient), step.recipient)})
+        steps.append(_with_results(step, acts[index + 1 :]))
     return tuple(steps)
+
+
+def _tool_word(agent: str) -> str:
+    """An agent's name as it stands in the name of a tool that hands off to it: ``Stock Clerk`` is ``stock_clerk``."""
+    return re.sub(r"\W", "_", agent).lower()
 
 
 def _new_messages(messages: list[Message], before: list[Message]) -> list[Message]:
