@@ -14,7 +14,7 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
@@ -222,11 +222,12 @@ class BackgroundQueue(Generic[Item]):
     Args:
         name: Of the thread.
         max_items: How many may wait; what is then done with one more is said in :meth:`_admit`.
-        is_last: Whether the end of the process waits for it after the others, since their work leads to more of its.
+        order: Whoever waits for all work waits for those with a lower number first, since their work leads to more of
+            the others': -1 for runs that are taken up, 1 for what is written or told in the end.
     """
 
-    def __init__(self, name: str, *, max_items: int = 1_000, is_last: bool = False) -> None:
-        self.is_last = is_last
+    def __init__(self, name: str, *, max_items: int = 1_000, order: int = 0) -> None:
+        self.order = order
         self._name = name
         self._limit = max_items
         self._reset()
@@ -388,12 +389,12 @@ class TaskQueue(BackgroundQueue[_Task]):
         name: Of the thread.
         lost: Says, given a number, what is dropped: completes "tracer-hooks did not wait ... for".
         max_items: How many may wait; beyond that, new ones are not taken.
-        is_last: As for :class:`BackgroundQueue`.
+        order: As for :class:`BackgroundQueue`.
     """
 
-    def __init__(self, name: str, lost: Callable[[int], str], *, max_items: int = 1_000, is_last: bool = False) -> None:
+    def __init__(self, name: str, lost: Callable[[int], str], *, max_items: int = 1_000, order: int = 0) -> None:
         self._lost_in_words = lost
-        super().__init__(name, max_items=max_items, is_last=is_last)
+        super().__init__(name, max_items=max_items, order=order)
 
     def submit(self, work: Callable[[], object], instead: Callable[[], object] | None = None) -> bool:
         """Take ``work``; says whether it was taken.
@@ -451,7 +452,15 @@ def before_exit(call: Callable[[], object]) -> None:
 def wait_for_all(seconds: float) -> bool:
     """Wait so long at most until all work in the background is done; whether it is. Nothing is given up."""
     deadline = time.monotonic() + seconds
-    return all([queue.drain(deadline) for queue in sorted(_queues, key=lambda queue: queue.is_last)])
+    return all([queue.drain(deadline) for queue in _in_order()])
+
+
+def _in_order() -> Iterator[BackgroundQueue[Any]]:
+    """Each queue once, those whose work leads to others' first; that may make queues, which then come as well."""
+    seen: list[BackgroundQueue[Any]] = []
+    while left := [queue for queue in _queues if queue not in seen]:
+        seen.append(min(left, key=lambda queue: queue.order))
+        yield seen[-1]
 
 
 def wait_at_exit() -> None:
@@ -461,15 +470,15 @@ def wait_at_exit() -> None:
     for call in _exit_calls:
         call()
     seconds = exit_seconds()
-    for is_last, share in ((False, 1 - _LAST_SHARE), (True, _LAST_SHARE)):
-        deadline = time.monotonic() + seconds * share
-        for queue in [queue for queue in _queues if queue.is_last is is_last]:
-            try:
-                is_done = queue.drain(deadline)
-            except KeyboardInterrupt:  # whoever presses Ctrl-C at the end wants the end
-                is_done, deadline = False, 0.0
-            if not is_done:
-                queue.give_up()
+    began = time.monotonic()
+    for queue in _in_order():
+        share = 1.0 if queue.order > 0 else 1 - _LAST_SHARE
+        try:
+            is_done = queue.drain(began + seconds * share)
+        except KeyboardInterrupt:  # whoever presses Ctrl-C at the end wants the end
+            is_done, seconds = False, 0.0
+        if not is_done:
+            queue.give_up()
 
 
 @functools.cache

@@ -112,7 +112,7 @@ class StoreWriter(BackgroundQueue[PendingCall]):
     def __init__(self, path: Path) -> None:
         self._path = path
         self._opened: RunStore | None = None
-        super().__init__("tracer-hooks-store", max_items=_MOST_CALLS, is_last=True)
+        super().__init__("tracer-hooks-store", max_items=_MOST_CALLS, order=1)
 
     @property
     def is_failing(self) -> bool:
