@@ -12,7 +12,7 @@ import pytest
 import tracer_hooks
 from tracer_hooks.datasets import lacks, load
 from tracer_hooks.frameworks import get_adapter
-from tracer_hooks.schema import RunOutcome, Step, Trajectory, from_json, to_json
+from tracer_hooks.schema import RunOutcome, Step, StepKind, Trajectory, from_json, to_json
 from tracer_hooks.testing import ScriptedLLM, observed
 from tracer_hooks_testing import TASK, Scenario
 
@@ -82,6 +82,7 @@ def test_a_recording_gives_the_steps_of_the_scenario(name: str, kind: str) -> No
         ("openinference_crewai", "the table is closed", None),
         ("openinference_smolagents", "ValueError: the table is closed", None),
         ("strands", "the table is closed", None),
+        ("agent_framework", "ValueError('the table is closed')", None),
         # It hides the error from its trace and from the model, and its span says both what failed and what it told.
         (
             "openinference_openai_agents",
@@ -98,6 +99,31 @@ def test_a_tool_that_raised_has_failed(name: str, error: str, result: str | None
     assert (call.result, call.attempts) == (result, 1)
     assert [read_step(step) for step in run.steps[1:]] == expected_steps(name, wrong=False)[1:]
     assert run.outcome is RunOutcome.UNKNOWN
+
+
+# --- the team in which triage looks the number up and hands over to billing ---
+@pytest.mark.parametrize(
+    ("name", "tool", "received"),
+    [
+        ("agent_framework", "handoff_to_billing", [None]),
+        ("google_adk", "transfer_to_agent", [None, 0, 1]),  # which has the user quote what the others did
+    ],
+)
+def test_a_hand_off_names_who_goes_on(name: str, tool: str, received: list[int | None]) -> None:
+    run = read(f"{name}_handoff")
+    assert [(step.agent, step.kind, step.recipient) for step in run.steps] == [
+        ("triage", StepKind.TOOL_CALL, None),
+        ("triage", StepKind.HANDOFF, "billing"),
+        ("billing", StepKind.MESSAGE, None),
+    ]
+    assert [call.name for step in run.steps for call in step.tool_calls] == ["lookup", tool]
+    found = run.steps[0].tool_calls[0].result
+    assert found == "Six times seven is 42 according to the table."
+    assert [item.step for item in run.steps[2].inputs] == received
+    assert [item.text for item in run.steps[2].inputs if item.step == 0] == [found] * received.count(0)
+    assert (run.task, run.final_output) == (NATIVE["task"], "The refund of 42 is on its way.")
+    assert run.agent_names == ("triage", "billing")
+    assert lacks(run) == ()
 
 
 # --- told that it failed, and what was expected ---

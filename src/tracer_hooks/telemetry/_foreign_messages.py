@@ -64,6 +64,13 @@ _MESSAGE_KEYS = {"content", "contents", "role", "tool_calls", "kwargs", "data"}
 _FIELDS_BESIDE_PARTS = ("finish_reason", "role", "function")
 _MAX_NESTING = 12
 
+# Google's ADK shows an agent the others' words, calls and results as the user's (2.13 between marks, 1.x without)
+_ADK_QUOTE = re.compile(
+    r"\[(?P<agent>[^\]]+)\] (?:said|thought|(?P<call>called tool `.*?` with parameters)|(?P<result>`.*?` tool returned "
+    r"result)):\s(?:<<<BEGIN_QUOTED_AGENT_CONTENT>>>\n)?(?P<text>.*?)(?:\n<<<END_QUOTED_AGENT_CONTENT>>>)?\Z",
+    re.DOTALL,
+)
+
 # OpenInference for AutoGen (0.1.22) writes the messages that an agent was given as str() of pydantic models
 _AUTOGEN_REPR = re.compile(
     r"id='[^']*' source='(?P<source>[^']*)' .*?content=(?P<content>(['\"]).*\3) type='\w+'.*$", re.DOTALL
@@ -102,9 +109,11 @@ def is_genai(messages: Any) -> bool:
 def with_tool_results(messages: list[Mapping[str, Any]]) -> list[Message] | None:
     """Messages of the GenAI shape with tool results as they should be; None where they are so already.
 
-    Pydantic AI writes ``result`` for ``response`` and lets the user say it; Strands and MCP give lists of blocks.
+    Pydantic AI writes ``result`` for ``response`` and lets the user say it; Strands and MCP give lists of blocks;
+    Google's ADK lets the user quote the other agents.
     """
     found = [{**message, "parts": [_with_tool_result(part) for part in message["parts"] or ()]} for message in messages]
+    found = [_unquoted(message) for message in found]
     for message in found:
         message["role"] = _role_by_parts(message)
     return None if found == messages else found
@@ -124,9 +133,27 @@ def _role_by_parts(message: Mapping[str, Any]) -> str:
     return to_text(message.get("role") or "")
 
 
+def _unquoted(message: Message) -> Message:
+    """What another agent said or its tool gave back, where the user quotes it; any other message as it is."""
+    first, *quotes = [part.get("content") for part in message["parts"] if isinstance(part, Mapping)] or [None]
+    found = [match for quote in quotes if (match := _ADK_QUOTE.match(str(quote))) is not None]
+    if not found or not str(first).startswith("For context:"):
+        return message
+    told = [match for match in found if not match["call"]]
+    texts = [block_text(_python_value(match["text"])) if match["result"] else match["text"] for match in told]
+    return {**message, "name": found[0]["agent"], "parts": [{"type": "text", "content": text} for text in texts]}
+
+
 def block_text(value: Any) -> Any:
-    """The text of a list of content blocks (``[{"text": ...}]``), as tools of MCP return; other values as they are."""
+    """The text of a tool's result; a value of another shape as it is.
+
+    Tools of MCP return a list of content blocks (``[{"text": ...}]``), and Gemini wants an object around a text
+    (``{"result": ...}``). Another object is given as JSON.
+    """
     blocks = decode_json(value)
+    if isinstance(blocks, Mapping):
+        only = blocks.get("result") if len(blocks) == 1 else None
+        return only if isinstance(only, str) else _as_attribute(value)
     if not isinstance(blocks, list) or not blocks:
         return value
     texts = [block.get("text") if isinstance(block, Mapping) else None for block in blocks]
@@ -408,7 +435,7 @@ def tool_result(record: SpanRecord) -> ToolResult:
             call_id=inside["tool_call_id"],
             failed=inside.get("status") == "error",
         )
-    return ToolResult(text=_as_attribute(inside if is_callback else value))
+    return ToolResult(text=_as_attribute(block_text(inside if is_callback else value)))
 
 
 def _arguments(record: SpanRecord) -> Any:

@@ -217,7 +217,7 @@ def to_step(act: ActSpans, index: int, inputs: tuple[StepInput, ...]) -> Step:
     decisive = act.chats[-1] if act.chats else act.turn
     failed = _error_of(decisive)
     kind = decisive.attributes.get(semconv.ERROR_TYPE) if decisive is not None and failed is not None else None
-    recipient = act.recipient or next((m[1] for c in calls if (m := _TRANSFER_NAME.match(c.name))), None)
+    recipient = act.recipient or next(filter(None, map(_transfer_target, calls)), _next_speaker(reply))
     return Step(
         index=index,
         agent=act.agent,
@@ -305,6 +305,22 @@ def _tool_call(part: Mapping[str, Any], spans: Sequence[SpanRecord]) -> ToolCall
 
 def _as_text(value: object) -> str:
     return to_text(value) if isinstance(value, str) else json.dumps(to_json_value(value), ensure_ascii=False)
+
+
+def _transfer_target(call: ToolCall) -> str | None:
+    """The agent that a tool hands over to: by an argument, as with Google's ADK and Strands, or by the tool's name."""
+    match = _TRANSFER_NAME.match(call.name)
+    named = call.arguments.get("agent_name") if isinstance(call.arguments, Mapping) else None
+    return to_text(named or match[1]) if match is not None else None
+
+
+def _next_speaker(reply: Message) -> str | None:
+    """The agent that a manager chose to speak next in a reply of JSON, as those of Microsoft's Agent Framework do."""
+    chosen = decode_json(message_text(reply))
+    fields = chosen if isinstance(chosen, Mapping) else {}
+    values = {key: value.get("answer") if isinstance(value, Mapping) else value for key, value in fields.items()}
+    speaker, is_over = values.get("next_speaker"), values.get("terminate") or values.get("is_request_satisfied")
+    return to_text(speaker) if isinstance(speaker, str) and speaker and not is_over else None
 
 
 def _step_kind(failed: str | None, recipient: str | None, calls: Sequence[ToolCall]) -> StepKind:
