@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 from collections.abc import AsyncIterator, Callable, Iterable
@@ -27,20 +28,85 @@ def pydantic_ai(llm: ScriptedLLM, provider: TracerProvider, lookup: Tool) -> Non
     Agent.instrument_all(InstrumentationSettings(tracer_provider=provider))
     model = OpenAIChatModel("scripted", provider=OpenAIProvider(base_url=llm.base_url, api_key=llm.api_key))
     said = [TASK]
-    with provider.get_tracer("pipeline").start_as_current_span("pipeline"):
+    tool_raised = contextlib.suppress(ValueError)  # an error of a tool ends the run, unless it asks the model to retry
+    with tool_raised, provider.get_tracer("pipeline").start_as_current_span("pipeline"):
         for name in NAMES:
             agent = Agent(model, name=name, instructions=PROMPTS[name], tools=[lookup] if name == "researcher" else [])
             said.append(str(agent.run_sync("\n\n".join(said)).output))
 
 
+def pydantic_ai_delegation(llm: ScriptedLLM, provider: TracerProvider, lookup: Tool) -> None:
+    """An agent of Pydantic AI that asks another one in one of its tools."""
+    from pydantic_ai import Agent, InstrumentationSettings
+    from pydantic_ai.models.openai import OpenAIChatModel
+    from pydantic_ai.providers.openai import OpenAIProvider
+
+    Agent.instrument_all(InstrumentationSettings(tracer_provider=provider))
+    model = OpenAIChatModel("scripted", provider=OpenAIProvider(base_url=llm.base_url, api_key=llm.api_key))
+    expert = Agent(model, name="expert", instructions=PROMPTS["expert"], tools=[lookup])
+    lead = Agent(model, name="lead", instructions=PROMPTS["lead"])
+
+    @lead.tool_plain
+    async def ask_expert(question: str) -> str:
+        return str((await expert.run(question)).output)
+
+    lead.run_sync(TASK)
+
+
 def openinference_openai_agents(llm: ScriptedLLM, provider: TracerProvider, lookup: Tool) -> None:
     """The OpenAI Agents SDK on the Responses API, in one of its traces."""
-    import openai
-    from agents import Agent, Runner, function_tool, set_default_openai_client, trace
+    _instrument_openai_agents(provider)
+    _play_openai_agents(llm, lookup)
+
+
+def openinference_openai_agents_handoff(llm: ScriptedLLM, provider: TracerProvider, lookup: Tool) -> None:
+    """An agent of the OpenAI Agents SDK that hands off to another."""
+    from agents import Agent, Runner, function_tool
+
+    _instrument_openai_agents(provider)
+    _talk_to(llm)
+    billing = Agent(name="billing", instructions=PROMPTS["billing"], model="scripted")
+    tools = [function_tool(lookup)]
+    triage = Agent(name="triage", instructions=PROMPTS["triage"], tools=tools, handoffs=[billing], model="scripted")
+    asyncio.run(Runner.run(triage, TASK))
+
+
+def genai_openai_agents(llm: ScriptedLLM, provider: TracerProvider, lookup: Tool) -> None:
+    """The same with OpenTelemetry's own instrumentations of the SDK and of its client, with content."""
+    os.environ["OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"] = "SPAN_ONLY"
+    from opentelemetry.instrumentation.genai.openai import OpenAIInstrumentor
+    from opentelemetry.instrumentation.genai.openai_agents import OpenAIAgentsInstrumentor
+
+    OpenAIInstrumentor().instrument(tracer_provider=provider)
+    OpenAIAgentsInstrumentor().instrument(tracer_provider=provider)
+    _play_openai_agents(llm, lookup)
+
+
+def openllmetry_openai_agents(llm: ScriptedLLM, provider: TracerProvider, lookup: Tool) -> None:
+    """The same with OpenLLMetry."""
+    from opentelemetry.instrumentation.openai_agents import OpenAIAgentsInstrumentor
+
+    OpenAIAgentsInstrumentor().instrument(tracer_provider=provider)
+    _play_openai_agents(llm, lookup)
+
+
+def _instrument_openai_agents(provider: TracerProvider) -> None:
     from openinference.instrumentation.openai_agents import OpenAIAgentsInstrumentor
 
     OpenAIAgentsInstrumentor().instrument(tracer_provider=provider)
+
+
+def _talk_to(llm: ScriptedLLM) -> None:
+    import openai
+    from agents import set_default_openai_client
+
     set_default_openai_client(openai.AsyncOpenAI(base_url=llm.base_url, api_key=llm.api_key), use_for_tracing=False)
+
+
+def _play_openai_agents(llm: ScriptedLLM, lookup: Tool) -> None:
+    from agents import Agent, Runner, function_tool, trace
+
+    _talk_to(llm)
 
     async def play() -> None:
         said = [TASK]
@@ -244,16 +310,36 @@ def transfers(call: ToolCallReply) -> tuple[Rule, ...]:
     )
 
 
+def delegation(call: ToolCallReply) -> tuple[Rule, ...]:
+    """The scenario in which lead asks expert, who looks the number up, by a tool."""
+    looked_up = Reply(tool_calls=[ToolCallReply("lookup", {"query": "six times seven"})])
+    return (
+        When(agent="expert", tool_result="").then("I found that it is 42."),
+        When(agent="expert").then(looked_up),
+        When(agent="lead", tool_result="").then("In short, the answer is 42."),
+        When(agent="lead").then(Reply(tool_calls=[call])),
+    )
+
+
 OTHERS: dict[str, Player] = {
     "pydantic_ai": pydantic_ai,
     "openinference_openai_agents": openinference_openai_agents,
+    "genai_openai_agents": genai_openai_agents,
+    "openllmetry_openai_agents": openllmetry_openai_agents,
     "openinference_smolagents": openinference_smolagents,
     "strands": strands,
     "agent_framework": agent_framework,
     "google_adk": google_adk,
 }
-HANDOFFS: dict[str, Player] = {"agent_framework": agent_framework_handoff, "google_adk": google_adk_handoff}
+HANDOFFS: dict[str, Player] = {
+    "agent_framework": agent_framework_handoff,
+    "google_adk": google_adk_handoff,
+    "openinference_openai_agents": openinference_openai_agents_handoff,
+    "pydantic_ai": pydantic_ai_delegation,
+}
 TRANSFERS: dict[str, tuple[Rule, ...]] = {
     "agent_framework": transfers(ToolCallReply("handoff_to_billing", {})),
     "google_adk": transfers(ToolCallReply("transfer_to_agent", {"agent_name": "billing"})),
+    "openinference_openai_agents": transfers(ToolCallReply("transfer_to_billing", {})),
+    "pydantic_ai": delegation(ToolCallReply("ask_expert", {"question": "What is six times seven?"})),
 }

@@ -2,7 +2,7 @@
 
 Each recording is the team researcher (lookup) -> writer -> reviewer on a scripted model, played twice: as in
 ``tests/golden/pipeline.json``, and with the writer's number wrong. ``--handoff`` plays the team in which triage
-hands over to billing. See README.md for what must be installed.
+hands over to billing, or lead asks expert. See README.md for what must be installed.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def main() -> int:
     parser.add_argument("name", choices=sorted(PLAYERS))
     parser.add_argument("--wrong", action="store_true", help="with the writer's number wrong")
     parser.add_argument("--failing-tool", action="store_true", help="with a tool that raises")
-    parser.add_argument("--handoff", action="store_true", help="the team in which triage hands over to billing")
+    parser.add_argument("--handoff", action="store_true", help="the team that hands over or delegates")
     parser.add_argument("--out", type=Path, default=FIXTURES)
     options = parser.parse_args()
     memory = InMemorySpanExporter()

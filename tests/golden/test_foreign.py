@@ -107,6 +107,7 @@ def test_a_tool_that_raised_has_failed(name: str, error: str, result: str | None
     [
         ("agent_framework", "handoff_to_billing", [None]),
         ("google_adk", "transfer_to_agent", [None, 0, 1]),  # which has the user quote what the others did
+        ("openinference_openai_agents", "transfer_to_billing", [None, 0, 1]),
     ],
 )
 def test_a_hand_off_names_who_goes_on(name: str, tool: str, received: list[int | None]) -> None:
@@ -124,6 +125,30 @@ def test_a_hand_off_names_who_goes_on(name: str, tool: str, received: list[int |
     assert (run.task, run.final_output) == (NATIVE["task"], "The refund of 42 is on its way.")
     assert run.agent_names == ("triage", "billing")
     assert lacks(run) == ()
+
+
+def test_an_agent_that_is_asked_by_a_tool_acts_between_its_callers_steps() -> None:
+    run = read("pydantic_ai_handoff")
+    assert [(step.agent, step.content) for step in run.steps] == [
+        ("lead", ""),
+        ("expert", ""),
+        ("expert", "I found that it is 42."),
+        ("lead", "In short, the answer is 42."),
+    ]
+    assert [(c.name, c.result) for step in run.steps for c in step.tool_calls] == [
+        ("ask_expert", "I found that it is 42."),
+        ("lookup", "Six times seven is 42 according to the table."),
+    ]
+    assert (run.task, run.final_output) == (NATIVE["task"], "In short, the answer is 42.")
+    assert (run.agent_names, lacks(run)) == (("lead", "expert"), ())
+
+
+def test_a_tool_that_raised_and_ended_the_run_is_why_it_failed() -> None:
+    run = read("pydantic_ai_failing_tool")
+    assert (run.outcome, run.outcome_reason) == (RunOutcome.FAILED, "ValueError: the table is closed")
+    assert [call.error for step in run.steps for call in step.tool_calls] == ["the table is closed"]
+    found = tracer_hooks.diagnose(run)
+    assert (found.agent, found.step) == ("researcher", 0)
 
 
 # --- told that it failed, and what was expected ---
