@@ -39,7 +39,6 @@ from tracer_hooks.runtime._traces import CollectedTrace, TraceCollector
 from tracer_hooks.schema import RunOutcome, Step, Trajectory
 from tracer_hooks.telemetry import (
     ABANDONED,
-    SpanRecord,
     assemble,
     normalise,
     redacted_trajectory,
@@ -58,16 +57,17 @@ class Observer:
     """Judges, diagnoses and stores the runs that it sees in the spans of one provider; made by :func:`observe`.
 
     Attributes:
-        options: What it was made with.
+        options: What it was made with; not there where everything is switched off.
         collector: Collects the provider's spans; None where everything is switched off.
     """
 
-    def __init__(self, options: HookOptions) -> None:
-        self.options = options
+    def __init__(self, options: HookOptions | None = None) -> None:
         self.collector: TraceCollector | None = None
-        self._archive = Archive(options.config.store, options.config.retention)
-        self._gate = options.emitter.capture.record_policy
         self._last: TeamRun | None = None
+        if options is not None:
+            self.options = options
+            self._archive = Archive(options.config.store, options.config.retention)
+            self._gate = options.emitter.capture.record_policy
 
     @property
     def last_run(self) -> TeamRun | None:
@@ -100,9 +100,9 @@ class Observer:
         hooked = {str(record.attributes[semconv.RUN_ID]) for record in records if semconv.RUN_ID in record.attributes}
         for found in assemble(normalise(records)):
             if found.run_id not in hooked:
-                self._take_up(found, trace, records)
+                self._take_up(found, trace)
 
-    def _take_up(self, found: Trajectory, trace: CollectedTrace, records: list[SpanRecord]) -> None:
+    def _take_up(self, found: Trajectory, trace: CollectedTrace) -> None:
         name = self.options.name or found.team or found.framework
         numbered = found.run_id if trace.number == 1 else f"{found.run_id}-{trace.number}"
         found = found.model_copy(update={"team": name, "run_id": numbered})
@@ -124,13 +124,12 @@ class Observer:
     def _judged(self, found: Trajectory, *, is_abandoned: bool) -> Attempt:
         answer, _ = final_answer(found)
         result = RunResult(text=answer, native=None, stop_reason=found.stop_reason)
-        reference = expected_answer(self.options.expected, found.task)
-        judged = _judged_by_trace(found, is_abandoned=is_abandoned)
-        if judged is None:
-            with guard("judge the run"), suppressed():
-                judged = judge_result(result, self._ruling(found, result, reference))
-        if judged is None:
-            judged = JudgedRunOutcome(outcome=RunOutcome.UNKNOWN, reason="it could not be judged")
+        judged = JudgedRunOutcome(outcome=RunOutcome.UNKNOWN, reason="it could not be judged")
+        reference: str | Undecided | None = None
+        with guard("judge the run"), suppressed():  # what the user's check traces is no run
+            reference = expected_answer(self.options.expected, found.task)
+            decided = _judged_by_trace(found, is_abandoned=is_abandoned)
+            judged = decided or judge_result(result, self._ruling(found, result, reference))
         told = {
             "outcome": judged.outcome,
             "outcome_reason": judged.reason,
@@ -238,9 +237,9 @@ def observe(
         "on_finding": on_finding,
     }
     given = {option: value for option, value in named.items() if value is not None}
-    options = make_options(**given, tracer_provider=provider)
     if is_disabled():
-        return Observer(options)
+        return Observer()
+    options = make_options(**given, tracer_provider=provider)
     seen = provider if provider is not None else _global_provider()
     with _lock:
         observer: Observer | None = getattr(seen, _OBSERVER, None)
