@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tracer_hooks.errors import ConfigError
-from tracer_hooks.schema import RunOutcome, Step, Trajectory
+from tracer_hooks.schema import RunOutcome, Step, StepKind, Trajectory
 from tracer_hooks.values import compare_values
 
 OutcomeSource = Literal["trace", "stated", "expected answer"]
@@ -153,6 +153,7 @@ def lacks(trajectory: Trajectory) -> tuple[str, ...]:
     found += _part("inputs", [any(item.text for item in step.inputs) for step in _first_steps(steps)])
     found += ["tool calls"] if _hides_tool_calls(trajectory) else []
     found += _part("tool arguments", [call.arguments is not None for call in calls])
+    calls = [call for step in steps if step.kind is not StepKind.HANDOFF for call in step.tool_calls]
     found += _part("tool results", [call.result is not None or call.error is not None for call in calls])
     found += [] if trajectory.task else ["the task"]
     found += [] if trajectory.final_output else ["the final answer"]

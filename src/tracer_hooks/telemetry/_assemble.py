@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import dropwhile, takewhile
 from typing import Any
 
 from tracer_hooks import semconv
@@ -25,6 +26,7 @@ from tracer_hooks.telemetry._evaluation import diagnosis_record
 from tracer_hooks.telemetry._records import (
     CHAT_OPERATIONS,
     ChatReply,
+    Message,
     RequestedTool,
     SpanRecord,
     SpanStatus,
@@ -50,6 +52,8 @@ _FRAMEWORKS = {
     "pydantic": "pydantic_ai",
     "smolagents": "smolagents",
     "strands": "strands",
+    "google_adk": "google_adk",
+    "gcp.vertex.agent": "google_adk",
 }
 """What the name of an instrumentation holds, and the framework that it stands for."""
 
@@ -218,10 +222,23 @@ def _first_request(tree: SpanTree, steps: Sequence[Step]) -> str:
     """The user's first message to the first agent, where the span around the run does not tell the task."""
     if semconv.RUN_ID in tree.root.attributes or not steps:
         return ""
-    turns = [turn.attributes for turn in tree.of_operation(semconv.OP_INVOKE_AGENT)][:1]
-    if turns and turns[0].get(semconv.INPUT_MESSAGES) and (asked := _task(turns[0])):
-        return asked
+    turns = tree.of_operation(semconv.OP_INVOKE_AGENT)
+    if turns and (asked := _asked(turns[0])):
+        first = tree.agent_name(turns[0], "")
+        shown = {text for turn in turns if tree.agent_name(turn, "") != first for text in _asked(turn)}
+        return next((text for text in reversed(asked) if text in shown), asked[0] if shown else asked[-1])
     return next((to_text(item.text) for item in steps[0].inputs if item.source == "user" and item.text), "")
+
+
+def _asked(turn: SpanRecord) -> list[str]:
+    """The user's last messages, with no answer between. A manager's framework adds to the task how to choose."""
+    messages = reversed(messages_in(turn.attributes, semconv.INPUT_MESSAGES))
+    last = takewhile(_is_users, dropwhile(lambda message: not _is_users(message), messages))
+    return [text for text in map(message_text, last) if text][::-1]
+
+
+def _is_users(message: Message) -> bool:
+    return message.get("role") == "user"
 
 
 def _final_output(attributes: Mapping[str, Any], steps: Sequence[Step]) -> str | None:

@@ -18,6 +18,7 @@ from tracer_hooks.telemetry._foreign_messages import (
     TRACELOOP_INPUT,
     TRACELOOP_OUTPUT,
     ToolResult,
+    as_one_reply,
     event_messages,
     is_genai,
     to_messages,
@@ -388,7 +389,7 @@ def _messages_of_call(record: SpanRecord) -> dict[str, Any]:
     sent, replied = event_messages(record.events)
     found = {
         semconv.INPUT_MESSAGES: _messages_under(record, _REQUEST_KEYS, "user", sent),
-        semconv.OUTPUT_MESSAGES: _messages_under(record, _REPLY_KEYS, "assistant", replied),
+        semconv.OUTPUT_MESSAGES: as_one_reply(_messages_under(record, _REPLY_KEYS, "assistant", replied) or []),
     }
     return {key: value for key, value in found.items() if value}
 

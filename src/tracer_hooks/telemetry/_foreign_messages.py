@@ -19,6 +19,7 @@ from tracer_hooks.telemetry._records import (
     first_filled,
     first_present,
     message_text,
+    parts_of,
     text_message,
     without_none,
 )
@@ -63,6 +64,13 @@ _MESSAGE_KEYS = {"content", "contents", "role", "tool_calls", "kwargs", "data"}
 _FIELDS_BESIDE_PARTS = ("finish_reason", "role", "function")
 _MAX_NESTING = 12
 
+# Google's ADK shows an agent the others' words, calls and results as the user's (2.13 between marks, 1.x without)
+_ADK_QUOTE = re.compile(
+    r"\[(?P<agent>[^\]]+)\] (?:said|thought|(?P<call>called tool `.*?` with parameters)|(?P<result>`.*?` tool returned "
+    r"result)):\s(?:<<<BEGIN_QUOTED_AGENT_CONTENT>>>\n)?(?P<text>.*?)(?:\n<<<END_QUOTED_AGENT_CONTENT>>>)?\Z",
+    re.DOTALL,
+)
+
 # OpenInference for AutoGen (0.1.22) writes the messages that an agent was given as str() of pydantic models
 _AUTOGEN_REPR = re.compile(
     r"id='[^']*' source='(?P<source>[^']*)' .*?content=(?P<content>(['\"]).*\3) type='\w+'.*$", re.DOTALL
@@ -101,9 +109,11 @@ def is_genai(messages: Any) -> bool:
 def with_tool_results(messages: list[Mapping[str, Any]]) -> list[Message] | None:
     """Messages of the GenAI shape with tool results as they should be; None where they are so already.
 
-    Pydantic AI writes ``result`` for ``response`` and lets the user say it; Strands and MCP give lists of blocks.
+    Pydantic AI writes ``result`` for ``response`` and lets the user say it; Strands and MCP give lists of blocks;
+    Google's ADK lets the user quote the other agents.
     """
     found = [{**message, "parts": [_with_tool_result(part) for part in message["parts"] or ()]} for message in messages]
+    found = [_unquoted(message) for message in found]
     for message in found:
         message["role"] = _role_by_parts(message)
     return None if found == messages else found
@@ -123,9 +133,27 @@ def _role_by_parts(message: Mapping[str, Any]) -> str:
     return to_text(message.get("role") or "")
 
 
+def _unquoted(message: Message) -> Message:
+    """What another agent said or its tool gave back, where the user quotes it; any other message as it is."""
+    first, *quotes = [part.get("content") for part in message["parts"] if isinstance(part, Mapping)] or [None]
+    found = [match for quote in quotes if (match := _ADK_QUOTE.match(str(quote))) is not None]
+    if not found or not str(first).startswith("For context:"):
+        return message
+    told = [match for match in found if not match["call"]]
+    texts = [block_text(_python_value(match["text"])) if match["result"] else match["text"] for match in told]
+    return {**message, "name": found[0]["agent"], "parts": [{"type": "text", "content": text} for text in texts]}
+
+
 def block_text(value: Any) -> Any:
-    """The text of a list of content blocks (``[{"text": ...}]``), as tools of MCP return; other values as they are."""
+    """The text of a tool's result; a value of another shape as it is.
+
+    Tools of MCP return a list of content blocks (``[{"text": ...}]``), and Gemini wants an object around a text
+    (``{"result": ...}``). Another object is given as JSON.
+    """
     blocks = decode_json(value)
+    if isinstance(blocks, Mapping):
+        only = blocks.get("result") if len(blocks) == 1 else None
+        return only if isinstance(only, str) else _as_attribute(value)
     if not isinstance(blocks, list) or not blocks:
         return value
     texts = [block.get("text") if isinstance(block, Mapping) else None for block in blocks]
@@ -179,6 +207,8 @@ def _to_message(value: Any, role: str) -> Message | None:
         return text_message(_role(value[0]), value[1]) if _role(value[0]) in _KNOWN_ROLES else None
     if not isinstance(value, Mapping):
         return None
+    if (item := _from_responses_api(value, role)) is not None:
+        return item
     fields = _unwrapped(value)
     name = str(fields.get("role") or _class_name(value) or fields.get("type") or "")
     known = _role(name) in _KNOWN_ROLES
@@ -194,6 +224,25 @@ def _to_message(value: Any, role: str) -> Message | None:
     if fields.get("finish_reason"):
         message["finish_reason"] = to_text(fields["finish_reason"])
     return message
+
+
+def as_one_reply(messages: list[Message]) -> list[Message]:
+    """The words and calls of a reply in one message, where calls come last; the Responses API lists each by itself."""
+    if not messages or {part.get("type") for part in parts_of(messages[-1])} != {"tool_call"}:
+        return messages
+    spoken = [message for message in messages if message.get("role") == "assistant"]
+    return [{**messages[-1], "parts": [part for message in spoken for part in parts_of(message)]}]
+
+
+def _from_responses_api(value: Mapping[str, Any], role: str) -> Message | None:
+    """A message of an item that OpenAI's Responses API has beside messages; None for another item."""
+    if value.get("type") == "function_call" and "call_id" in value:
+        return {"role": "assistant", "parts": [_tool_call({**value, "id": value["call_id"]})]}
+    if value.get("type") == "function_call_output":
+        return {"role": "tool", "parts": [_tool_response(value.get("call_id"), value.get("output"))]}
+    if value.get("type") == "reasoning" and "summary" in value:
+        return {"role": role, "parts": []}
+    return None
 
 
 def _unwrapped(value: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -271,13 +320,29 @@ def _tool_call(call: Mapping[str, Any]) -> dict[str, Any]:
     call = inside if isinstance(inside, Mapping) else call
     function = call.get("function")
     function = function if isinstance(function, Mapping) else call
-    arguments = function.get("arguments", function.get("args"))
+    # OpenInference leaves out the arguments of a call without any
+    arguments = function.get("arguments", function.get("args", {} if isinstance(inside, Mapping) else None))
     return {
         "type": "tool_call",
         "id": call.get("id"),
         "name": to_text(function.get("name") or ""),
         "arguments": decode_json(arguments),
     }
+
+
+def handoff_target(record: SpanRecord) -> str | None:
+    """The agent that a span of nothing but a hand-off passes control to; None for other spans.
+
+    OpenInference for the OpenAI Agents SDK (2.6.0) writes one beside the call of the tool that hands off, and leaves
+    out the tool's name.
+    """
+    target = record.name.removeprefix("handoff to ")
+    named = first_filled(record.attributes, semconv.TOOL_NAME, semconv.OI_TOOL_NAME) or _transfer_to(target)
+    return target if target != record.name and named == _transfer_to(target) else None
+
+
+def _transfer_to(agent: str) -> str:
+    return f"transfer_to_{agent}"
 
 
 def event_messages(events: Sequence[SpanEvent]) -> tuple[list[Message], list[Message]]:
@@ -322,6 +387,8 @@ class ToolResult:
 
 def tool_attributes(record: SpanRecord, parent: SpanRecord | None) -> dict[str, Any]:
     """The GenAI attributes of a tool span, from whatever keys it has."""
+    if (target := handoff_target(record)) is not None:
+        return {semconv.TOOL_NAME: _transfer_to(target), semconv.TRANSFER_TARGET: target}
     name = tool_name(record)
     result = tool_result(record)
     requested = _requested_by(parent, name, result.call_id)
@@ -368,7 +435,7 @@ def tool_result(record: SpanRecord) -> ToolResult:
             call_id=inside["tool_call_id"],
             failed=inside.get("status") == "error",
         )
-    return ToolResult(text=_as_attribute(inside if is_callback else value))
+    return ToolResult(text=_as_attribute(block_text(inside if is_callback else value)))
 
 
 def _arguments(record: SpanRecord) -> Any:

@@ -217,7 +217,7 @@ def to_step(act: ActSpans, index: int, inputs: tuple[StepInput, ...]) -> Step:
     decisive = act.chats[-1] if act.chats else act.turn
     failed = _error_of(decisive)
     kind = decisive.attributes.get(semconv.ERROR_TYPE) if decisive is not None and failed is not None else None
-    recipient = act.recipient or next((m[1] for c in calls if (m := _TRANSFER_NAME.match(c.name))), None)
+    recipient = act.recipient or next(filter(None, map(_transfer_target, calls)), _next_speaker(reply))
     return Step(
         index=index,
         agent=act.agent,
@@ -245,12 +245,19 @@ def tool_calls(reply: Message, tools: Sequence[SpanRecord]) -> tuple[ToolCall, .
         if part.get("type") == "tool_call":
             spans = _take_spans_of(left, part)
             calls.append(_tool_call(part, spans))
+            if not spans:  # a hand-off's own span tells to whom, and not by which of the agent's tools
+                left = [span for span in left if not _only_hands_off(span)]
     while left:
         first = left[0]
         same = [span for span in left if _same_call(first, span)]
         left = [span for span in left if span not in same]
         calls.append(_tool_call({}, same))
     return tuple(calls)
+
+
+def _only_hands_off(span: SpanRecord) -> bool:
+    of_calls = (semconv.TOOL_CALL_ID, semconv.TOOL_CALL_ARGUMENTS)
+    return semconv.TRANSFER_TARGET in span.attributes and not any(key in span.attributes for key in of_calls)
 
 
 def _take_spans_of(left: list[SpanRecord], part: Mapping[str, Any]) -> list[SpanRecord]:
@@ -298,6 +305,22 @@ def _tool_call(part: Mapping[str, Any], spans: Sequence[SpanRecord]) -> ToolCall
 
 def _as_text(value: object) -> str:
     return to_text(value) if isinstance(value, str) else json.dumps(to_json_value(value), ensure_ascii=False)
+
+
+def _transfer_target(call: ToolCall) -> str | None:
+    """The agent that a tool hands over to: by an argument, as with Google's ADK and Strands, or by the tool's name."""
+    match = _TRANSFER_NAME.match(call.name)
+    named = call.arguments.get("agent_name") if isinstance(call.arguments, Mapping) else None
+    return to_text(named or match[1]) if match is not None else None
+
+
+def _next_speaker(reply: Message) -> str | None:
+    """The agent that a manager chose to speak next in a reply of JSON, as those of Microsoft's Agent Framework do."""
+    chosen = decode_json(message_text(reply))
+    fields = chosen if isinstance(chosen, Mapping) else {}
+    values = {key: value.get("answer") if isinstance(value, Mapping) else value for key, value in fields.items()}
+    speaker, is_over = values.get("next_speaker"), values.get("terminate") or values.get("is_request_satisfied")
+    return to_text(speaker) if isinstance(speaker, str) and speaker and not is_over else None
 
 
 def _step_kind(failed: str | None, recipient: str | None, calls: Sequence[ToolCall]) -> StepKind:
@@ -367,13 +390,22 @@ def link_inputs(acts: Sequence[ActSpans]) -> tuple[Step, ...]:
     """Build the steps of a run, each with the inputs that are new since its agent's previous step."""
     steps: list[Step] = []
     shown: dict[str, list[Message]] = {}
+    names = {_tool_word(act.agent): act.agent for act in acts}
     for index, act in enumerate(acts):
         messages = act.seen
         new = _new_messages(messages, shown.get(act.agent, []))
         if messages:
             shown[act.agent] = messages
-        steps.append(_with_results(to_step(act, index, _inputs(act, new, steps)), acts[index + 1 :]))
+        step = to_step(act, index, _inputs(act, new, steps))
+        if act.recipient is None and step.recipient is not None:  # as the name of the tool has it
+            step = step.model_copy(update={"recipient": names.get(_tool_word(step.recipient), step.recipient)})
+        steps.append(_with_results(step, acts[index + 1 :]))
     return tuple(steps)
+
+
+def _tool_word(agent: str) -> str:
+    """An agent's name as it stands in the name of a tool that hands off to it: ``Stock Clerk`` is ``stock_clerk``."""
+    return re.sub(r"\W", "_", agent).lower()
 
 
 def _new_messages(messages: list[Message], before: list[Message]) -> list[Message]:
