@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import uuid
-import weakref
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -37,10 +36,9 @@ from tracer_hooks.runtime._judging import (
 from tracer_hooks.runtime._options import HookOptions, TagValue, make_options, tags_here
 from tracer_hooks.runtime._team_run import Attempt, TeamRun
 from tracer_hooks.runtime._traces import CollectedTrace, TraceCollector
-from tracer_hooks.schema import RunOutcome, Trajectory
+from tracer_hooks.schema import RunOutcome, Step, Trajectory
 from tracer_hooks.telemetry import (
     ABANDONED,
-    SpanRecord,
     assemble,
     normalise,
     redacted_trajectory,
@@ -56,14 +54,20 @@ _NO_CONTENT = (
 
 
 class Observer:
-    """Judges, diagnoses and stores the runs that it sees in the spans of one provider; made by :func:`observe`."""
+    """Judges, diagnoses and stores the runs that it sees in the spans of one provider; made by :func:`observe`.
 
-    def __init__(self, options: HookOptions) -> None:
-        self.options = options
-        self._collector: TraceCollector | None = None
-        self._archive = Archive(options.config.store, options.config.retention)
-        self._gate = options.emitter.capture.record_policy
+    Attributes:
+        options: What it was made with; not there where everything is switched off.
+        collector: Collects the provider's spans; None where everything is switched off.
+    """
+
+    def __init__(self, options: HookOptions | None = None) -> None:
+        self.collector: TraceCollector | None = None
         self._last: TeamRun | None = None
+        if options is not None:
+            self.options = options
+            self._archive = Archive(options.config.store, options.config.retention)
+            self._gate = options.emitter.capture.record_policy
 
     @property
     def last_run(self) -> TeamRun | None:
@@ -76,16 +80,16 @@ class Observer:
     @property
     def is_on(self) -> bool:
         """Whether it takes up runs."""
-        return self._collector is not None and self._collector.on_trace is not None
+        return self.collector is not None and self.collector.on_trace is not None
 
     def stop(self) -> None:
         """Take up no more runs: those that have ended, or go on, are taken up as they are. The provider stays."""
-        if self._collector is not None and self.is_on:
-            self._collector.stop()
+        if self.collector is not None and self.is_on:
+            self.collector.stop()
 
     def start(self, collector: TraceCollector) -> None:
         """Take up the runs that ``collector`` collects."""
-        self._collector = collector
+        self.collector = collector
         collector.tags = functools.partial(tags_here, self.options.tags)
         collector.on_trace = self.take_up
 
@@ -96,9 +100,9 @@ class Observer:
         hooked = {str(record.attributes[semconv.RUN_ID]) for record in records if semconv.RUN_ID in record.attributes}
         for found in assemble(normalise(records)):
             if found.run_id not in hooked:
-                self._take_up(found, trace, records)
+                self._take_up(found, trace)
 
-    def _take_up(self, found: Trajectory, trace: CollectedTrace, records: list[SpanRecord]) -> None:
+    def _take_up(self, found: Trajectory, trace: CollectedTrace) -> None:
         name = self.options.name or found.team or found.framework
         numbered = found.run_id if trace.number == 1 else f"{found.run_id}-{trace.number}"
         found = found.model_copy(update={"team": name, "run_id": numbered})
@@ -120,13 +124,12 @@ class Observer:
     def _judged(self, found: Trajectory, *, is_abandoned: bool) -> Attempt:
         answer, _ = final_answer(found)
         result = RunResult(text=answer, native=None, stop_reason=found.stop_reason)
-        reference = expected_answer(self.options.expected, found.task)
-        judged = _judged_by_trace(found, is_abandoned=is_abandoned)
-        if judged is None:
-            with guard("judge the run"), suppressed():
-                judged = judge_result(result, self._ruling(found, result, reference))
-        if judged is None:
-            judged = JudgedRunOutcome(outcome=RunOutcome.UNKNOWN, reason="it could not be judged")
+        judged = JudgedRunOutcome(outcome=RunOutcome.UNKNOWN, reason="it could not be judged")
+        reference: str | Undecided | None = None
+        with guard("judge the run"), suppressed():  # what the user's check traces is no run
+            reference = expected_answer(self.options.expected, found.task)
+            decided = _judged_by_trace(found, is_abandoned=is_abandoned)
+            judged = decided or judge_result(result, self._ruling(found, result, reference))
         told = {
             "outcome": judged.outcome,
             "outcome_reason": judged.reason,
@@ -144,7 +147,7 @@ class Observer:
         )
 
     def _ruling(self, found: Trajectory, result: RunResult, reference: str | Undecided | None) -> Ruling | None:
-        if not result.text and not any(step.content or step.tool_calls for step in found.steps):
+        if not result.text and not any(map(_has_text, found.steps)):
             if self.options.is_judged:
                 warn_once(_NO_CONTENT, "tracer-hooks cannot judge a run: %s", _NO_CONTENT)
             return Undecided("its spans hold no text")
@@ -165,6 +168,10 @@ class Observer:
         tell_of(run, self.options)
 
 
+def _has_text(step: Step) -> bool:
+    return bool(step.content) or any(call.arguments or call.result for call in step.tool_calls)
+
+
 def _judged_by_trace(found: Trajectory, *, is_abandoned: bool) -> JudgedRunOutcome | None:
     """The outcome that the spans themselves decide; None where they do not."""
     if is_abandoned:
@@ -174,9 +181,8 @@ def _judged_by_trace(found: Trajectory, *, is_abandoned: bool) -> JudgedRunOutco
     return None
 
 
-_observers: weakref.WeakKeyDictionary[Any, Observer] = weakref.WeakKeyDictionary()
-_collectors: weakref.WeakKeyDictionary[Any, TraceCollector] = weakref.WeakKeyDictionary()
-"""By provider; it keeps its processors for good, so the next observer takes over the collector."""
+_OBSERVER = "__tracer_hooks_observer__"
+"""Attribute of a provider: its newest observer. A table of ours would keep every provider alive."""
 _lock = process_lock()
 
 
@@ -231,12 +237,12 @@ def observe(
         "on_finding": on_finding,
     }
     given = {option: value for option, value in named.items() if value is not None}
-    options = make_options(**given, tracer_provider=provider)
     if is_disabled():
-        return Observer(options)
+        return Observer()
+    options = make_options(**given, tracer_provider=provider)
     seen = provider if provider is not None else _global_provider()
     with _lock:
-        observer = _observers.get(seen)
+        observer: Observer | None = getattr(seen, _OBSERVER, None)
         if observer is not None and observer.is_on:
             other = [option for option, value in given.items() if value != getattr(observer.options, option)]
             if other:
@@ -247,8 +253,11 @@ def observe(
                     ", ".join(f"{option}=" for option in other),
                 )
             return observer
-        observer = _observers[seen] = Observer(options)
-        observer.start(_collector_of(seen))
+        # A provider keeps its processors for good, so the next observer takes over the collector.
+        collector = observer.collector if observer is not None else None
+        observer = Observer(options)
+        observer.start(collector or _added_collector(seen))
+        setattr(seen, _OBSERVER, observer)
     logger.info("tracer-hooks observes the runs of %s", type(seen).__name__)
     return observer
 
@@ -261,15 +270,13 @@ def _global_provider() -> TracerProvider:
     return otel_trace.get_tracer_provider()
 
 
-def _collector_of(provider: TracerProvider) -> TraceCollector:
-    found = _collectors.get(provider)
-    if found is None:
-        add = getattr(provider, "add_span_processor", None)
-        if not callable(add):
-            raise ConfigError(
-                f"the provider is a {type(provider).__name__}, expected one of the OpenTelemetry SDK, which takes span "
-                "processors. Set it with opentelemetry.trace.set_tracer_provider() before, or pass it as provider="
-            )
-        found = _collectors[provider] = TraceCollector()
-        add(found)
-    return found
+def _added_collector(provider: TracerProvider) -> TraceCollector:
+    add = getattr(provider, "add_span_processor", None)
+    if not callable(add):
+        raise ConfigError(
+            f"the provider is a {type(provider).__name__}, expected one of the OpenTelemetry SDK, which takes span "
+            "processors. Set it with opentelemetry.trace.set_tracer_provider() before, or pass it as provider="
+        )
+    collector = TraceCollector()
+    add(collector)
+    return collector
