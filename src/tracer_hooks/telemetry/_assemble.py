@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from itertools import dropwhile, takewhile
 from typing import Any
 
 from tracer_hooks import semconv
@@ -26,7 +25,6 @@ from tracer_hooks.telemetry._evaluation import diagnosis_record
 from tracer_hooks.telemetry._records import (
     CHAT_OPERATIONS,
     ChatReply,
-    Message,
     RequestedTool,
     SpanRecord,
     SpanStatus,
@@ -52,6 +50,7 @@ _FRAMEWORKS = {
     "pydantic": "pydantic_ai",
     "smolagents": "smolagents",
     "strands": "strands",
+    "agent_framework": "agent_framework",
     "google_adk": "google_adk",
     "gcp.vertex.agent": "google_adk",
 }
@@ -198,7 +197,7 @@ def _framework(tree: SpanTree) -> str:
     if name := tree.root.attributes.get(semconv.FRAMEWORK):
         return to_text(name)
     # The span around everything may be the user's own.
-    scopes = dict.fromkeys([tree.root.scope, *(record.scope for record in tree.of_operation(*_OF_RUNS))])
+    scopes = dict.fromkeys([*(record.scope for record in tree.of_operation(*_OF_RUNS)), tree.root.scope])
     for scope in scopes:
         for word, framework in _FRAMEWORKS.items():
             if word in scope.lower():
@@ -219,26 +218,27 @@ def _task(attributes: Mapping[str, Any]) -> str:
 
 
 def _first_request(tree: SpanTree, steps: Sequence[Step]) -> str:
-    """The user's first message to the first agent, where the span around the run does not tell the task."""
+    """What the user asked the first agent, where the span around the run does not tell the task."""
     if semconv.RUN_ID in tree.root.attributes or not steps:
         return ""
     turns = tree.of_operation(semconv.OP_INVOKE_AGENT)
-    if turns and (asked := _asked(turns[0])):
-        first = tree.agent_name(turns[0], "")
-        shown = {text for turn in turns if tree.agent_name(turn, "") != first for text in _asked(turn)}
-        return next((text for text in reversed(asked) if text in shown), asked[0] if shown else asked[-1])
+    for began in (*turns[:1], *tree.of_operation(*CHAT_OPERATIONS)[:1]):
+        if asked := _asked(began):
+            first = tree.agent_name(began, "")
+            shown = {text for turn in turns if tree.agent_name(turn, "") != first for text in _asked(turn)}
+            return next((text for text in reversed(asked) if text in shown), asked[0] if shown else asked[-1])
     return next((to_text(item.text) for item in steps[0].inputs if item.source == "user" and item.text), "")
 
 
-def _asked(turn: SpanRecord) -> list[str]:
+def _asked(span: SpanRecord) -> list[str]:
     """The user's last messages, with no answer between. A manager's framework adds to the task how to choose."""
-    messages = reversed(messages_in(turn.attributes, semconv.INPUT_MESSAGES))
-    last = takewhile(_is_users, dropwhile(lambda message: not _is_users(message), messages))
-    return [text for text in map(message_text, last) if text][::-1]
-
-
-def _is_users(message: Message) -> bool:
-    return message.get("role") == "user"
+    found: list[str] = []
+    for message in reversed(messages_in(span.attributes, semconv.INPUT_MESSAGES)):
+        if message.get("role") == "user":
+            found.insert(0, message_text(message))
+        elif found:
+            break
+    return [text for text in found if text]
 
 
 def _final_output(attributes: Mapping[str, Any], steps: Sequence[Step]) -> str | None:
@@ -249,6 +249,8 @@ def _final_output(attributes: Mapping[str, Any], steps: Sequence[Step]) -> str |
     if (value := attributes.get(semconv.OI_OUTPUT_VALUE)) is not None:
         return to_text(value)
     if semconv.RUN_OUTCOME in attributes:  # our own span, which would hold the answer if there had been one
+        return None
+    if steps and steps[-1].kind is StepKind.MESSAGE and not steps[-1].content:  # cancelled before the model replied
         return None
     return next((step.content for step in reversed(steps) if step.content and step.error is None), None)
 

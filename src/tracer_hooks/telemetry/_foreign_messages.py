@@ -135,13 +135,22 @@ def _role_by_parts(message: Mapping[str, Any]) -> str:
 
 def _unquoted(message: Message) -> Message:
     """What another agent said or its tool gave back, where the user quotes it; any other message as it is."""
-    first, *quotes = [part.get("content") for part in message["parts"] if isinstance(part, Mapping)] or [None]
-    found = [match for quote in quotes if (match := _ADK_QUOTE.match(str(quote))) is not None]
-    if not found or not str(first).startswith("For context:"):
+    parts = [part for part in message["parts"] if isinstance(part, Mapping)]
+    quotes = [_ADK_QUOTE.match(str(part.get("content"))) for part in parts]
+    agent = next((quote["agent"] for quote in quotes if quote is not None), None)
+    if agent is None or not str(parts[0].get("content")).startswith("For context:"):
         return message
-    told = [match for match in found if not match["call"]]
-    texts = [block_text(_python_value(match["text"])) if match["result"] else match["text"] for match in told]
-    return {**message, "name": found[0]["agent"], "parts": [{"type": "text", "content": text} for text in texts]}
+    told = [
+        part if quote is None else {**part, "content": _told(quote)} for part, quote in zip(parts, quotes, strict=True)
+    ]
+    return {**message, "name": agent, "parts": [{**parts[0], "content": ""}, *told[1:]]}
+
+
+def _told(quote: re.Match[str]) -> Any:
+    """The words or the tool's result in a quote; a call's arguments are none."""
+    if quote["result"]:
+        return block_text(_python_value(quote["text"]))
+    return "" if quote["call"] else quote["text"]
 
 
 def block_text(value: Any) -> Any:

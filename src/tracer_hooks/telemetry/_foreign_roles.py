@@ -43,10 +43,11 @@ _OI_OPERATIONS = {
 }
 _AGENT_PREFIX = re.compile(r"^(?:invoke_agent|create_agent|agent run|agent|run)[ :]+", re.IGNORECASE)
 _AGENT_SUFFIX = re.compile(r"\.(?:_?execute\w*|_?run\w*|on_messages\w*|kickoff\w*|i?a?invoke|agent|workflow|task)$")
+_WORKFLOW_NAME = "workflow.name"  # Microsoft's Agent Framework
 _TEAM_NAMES = (
     semconv.WORKFLOW_NAME,
     "crewai.crew.name",
-    "workflow.name",  # Microsoft's Agent Framework
+    _WORKFLOW_NAME,
     TRACELOOP_NAME,
     "traceloop.workflow.name",
     semconv.AGENT_NAME,
@@ -134,7 +135,9 @@ def _infer_operation(record: SpanRecord) -> str | None:
         return semconv.OP_CHAT
     if attributes.get(semconv.TOOL_NAME) or attributes.get(semconv.OI_TOOL_NAME):
         return semconv.OP_EXECUTE_TOOL
-    return semconv.OP_INVOKE_AGENT if attributes.get(semconv.AGENT_NAME) else None
+    if attributes.get(semconv.AGENT_NAME):
+        return semconv.OP_INVOKE_AGENT
+    return semconv.OP_INVOKE_WORKFLOW if attributes.get(_WORKFLOW_NAME) else None
 
 
 def find_agents(tree: SpanForest, operations: dict[int, str | None]) -> dict[int, str]:

@@ -147,6 +147,29 @@ def test_the_task_is_what_all_were_asked_and_not_what_a_manager_is_told(
     assert only([span(1, None, "desk", {}), *records, chat(5, 4, "Four.")]).task == task
 
 
+def test_a_session_that_goes_on_has_a_task_of_its_own() -> None:
+    said = [*json.loads(asked("What is 1 + 1?")[semconv.INPUT_MESSAGES]), {"role": "assistant", "parts": []}]
+    shown = json.dumps(said + json.loads(asked("What is 2 + 2?")[semconv.INPUT_MESSAGES]))
+    spoken = chat(2, 1, "Four.")
+    spoken = replace(spoken, attributes={**spoken.attributes, semconv.INPUT_MESSAGES: shown})
+    assert only([turn(1, None, "adder"), spoken]).task == "What is 2 + 2?"
+
+
+def test_a_run_that_broke_off_in_a_model_call_has_no_answer_and_its_teams_name() -> None:
+    silent = span(6, 4, "chat", {semconv.OPERATION_NAME: "chat"})
+    scout, said, writer, _ = agents()
+    assert only([span(1, None, "desk", {}), scout, said, writer, silent]).final_output is None
+    run = only([span(1, None, "workflow.run", {"workflow.name": "desk"}), scout, said])
+    assert (run.team, run.final_output) == ("desk", "It is 4.")
+
+
+def test_the_framework_is_that_of_the_agents_and_not_of_the_users_span_around_them() -> None:
+    scout, said, *_ = (replace(record, scope="gcp.vertex.agent") for record in agents())
+    assert only([span(1, None, "GET /ask", {}, scope="shop"), scout, said]).framework == "google_adk"
+    scout, said = (replace(record, scope="some.agents") for record in (scout, said))
+    assert only([span(1, None, "GET /ask", {}, scope="shop"), scout, said]).framework == "some.agents"
+
+
 @pytest.mark.parametrize(
     ("reply", "recipient"),
     [
