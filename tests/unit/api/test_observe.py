@@ -379,7 +379,9 @@ def test_secrets_are_blanked_in_what_is_kept(
     Desk(provider).run("98765")
     (stored,) = runs()
     assert stored.outcome is RunOutcome.FAILED
-    assert "98765" not in stored.model_dump_json(exclude={"run_id", "started_at", "ended_at", "session_id", "trajectory"})
+    assert "98765" not in stored.model_dump_json(
+        exclude={"run_id", "started_at", "ended_at", "session_id", "trajectory"}
+    )
     assert not any(step.content for step in stored.trajectory.steps)
 
 
