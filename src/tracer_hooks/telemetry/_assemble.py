@@ -30,6 +30,7 @@ from tracer_hooks.telemetry._records import (
     message_text,
     messages_in,
     text_message,
+    usage_attributes,
     without_none,
 )
 from tracer_hooks.telemetry._steps import collect_acts, link_inputs
@@ -202,9 +203,13 @@ def _agents(tree: SpanTree, steps: Sequence[Step]) -> tuple[AgentSpec, ...]:
             )
     for step in steps:
         specs.setdefault(step.agent, AgentSpec(name=step.agent))
-    prompts = tree.system_prompts()
+    prompts, defined = tree.system_prompts(), tree.tools()
     return tuple(
-        spec if spec.instructions is not None else spec.model_copy(update={"instructions": prompts.get(spec.name)})
+        AgentSpec(
+            name=spec.name,
+            instructions=prompts.get(spec.name) if spec.instructions is None else spec.instructions,
+            tools=spec.tools or defined.get(spec.name, ()),
+        )
         for spec in specs.values()
     )
 
@@ -321,6 +326,7 @@ class _Spans:
             status=SpanStatus.ERROR if error is not None else SpanStatus.UNSET,
             status_message=error or "",
             scope=_SCOPE,
+            schema_url=semconv.SCHEMA_URL,
         )
 
     def _times(self, step: Step) -> tuple[int, int]:
@@ -357,8 +363,7 @@ def _request(step: Step) -> dict[str, Any]:
 def _response(step: Step, reply: ChatReply) -> dict[str, Any]:
     return {
         semconv.OUTPUT_MESSAGES: [reply.to_message()],
-        semconv.USAGE_INPUT_TOKENS: step.usage.input_tokens if step.usage is not None else None,
-        semconv.USAGE_OUTPUT_TOKENS: step.usage.output_tokens if step.usage is not None else None,
+        **usage_attributes(step.usage),
     }
 
 

@@ -64,6 +64,8 @@ class SpanRecord:
     """Attributes of the process that emitted it."""
     scope: str = ""
     """Name of the instrumentation that emitted it."""
+    schema_url: str = ""
+    """Edition of the conventions that the instrumentation says it follows."""
 
     @property
     def operation(self) -> str | None:
@@ -149,6 +151,24 @@ def message_text(message: Mapping[str, Any]) -> str:
     return "\n".join(texts)
 
 
+USAGE_KEYS = {
+    "input_tokens": semconv.USAGE_INPUT_TOKENS,
+    "output_tokens": semconv.USAGE_OUTPUT_TOKENS,
+    "cache_read_tokens": semconv.USAGE_CACHE_READ_TOKENS,
+    "cache_write_tokens": semconv.USAGE_CACHE_WRITE_TOKENS,
+    "reasoning_tokens": semconv.USAGE_REASONING_TOKENS,
+}
+"""Where each count of a :class:`Usage` stands on the span of a model call."""
+
+
+def usage_attributes(usage: Usage | None) -> dict[str, int]:
+    """The counts of ``usage`` by their keys; of its parts (cache, reasoning) those that are not 0."""
+    totals = (semconv.USAGE_INPUT_TOKENS, semconv.USAGE_OUTPUT_TOKENS)
+    counts = {USAGE_KEYS[name]: count for name, count in usage} if usage is not None else {}
+    return {key: count for key, count in counts.items() if count or key in totals}
+
+
+EXCEPTION_EVENTS = (semconv.EVENT_EXCEPTION, semconv.EVENT_OPERATION_EXCEPTION)
 CHAT_OPERATIONS = frozenset({semconv.OP_CHAT, semconv.OP_GENERATE_CONTENT, semconv.OP_TEXT_COMPLETION})
 
 
@@ -249,6 +269,15 @@ class SpanTree:
                 prompts[name] = prompt
         return prompts
 
+    def tools(self) -> dict[str, tuple[str, ...]]:
+        """Names of the tools that each agent may call, as far as its turns and model calls define them."""
+        found: dict[str, dict[str, None]] = {}
+        for record in self.of_operation(*CHAT_OPERATIONS, semconv.OP_INVOKE_AGENT):
+            names = _defined_tools(record)
+            if names and (agent := self.agent_name(record, "")):
+                found.setdefault(agent, {}).update(dict.fromkeys(names))
+        return {agent: tuple(names) for agent, names in found.items()}
+
     def _is_top(self, record: SpanRecord) -> bool:
         return not record.parent_id or record.parent_id not in self._by_id
 
@@ -263,6 +292,13 @@ class SpanTree:
 
 def _is_turn(record: SpanRecord) -> bool:
     return record.operation == semconv.OP_INVOKE_AGENT
+
+
+def _defined_tools(record: SpanRecord) -> list[str]:
+    listed = decode_json(record.attributes.get(semconv.TOOL_DEFINITIONS))
+    found = [tool for tool in listed if isinstance(tool, Mapping)] if isinstance(listed, list) else []
+    tools = [tool.get("function", tool) for tool in found]  # OpenAI's own shape has the name one level below
+    return [to_text(tool["name"]) for tool in tools if isinstance(tool, Mapping) and tool.get("name")]
 
 
 def _system_prompt(chat: SpanRecord) -> str:
