@@ -373,11 +373,7 @@ def _common_attributes(record: SpanRecord) -> dict[str, Any]:
 
 
 _OTHER_TOKEN_NAMES = {
-    semconv.USAGE_INPUT_TOKENS: (
-        semconv.USAGE_PROMPT_TOKENS,
-        semconv.OI_LLM_TOKENS_PROMPT,
-        "llm.usage.prompt_tokens",
-    ),
+    semconv.USAGE_INPUT_TOKENS: (semconv.USAGE_PROMPT_TOKENS, semconv.OI_LLM_TOKENS_PROMPT, "llm.usage.prompt_tokens"),
     semconv.USAGE_OUTPUT_TOKENS: (
         semconv.USAGE_COMPLETION_TOKENS,
         semconv.OI_LLM_TOKENS_COMPLETION,

@@ -269,15 +269,6 @@ class SpanTree:
                 prompts[name] = prompt
         return prompts
 
-    def tools(self) -> dict[str, tuple[str, ...]]:
-        """Names of the tools that each agent may call, as far as its turns and model calls define them."""
-        found: dict[str, dict[str, None]] = {}
-        for record in self.of_operation(*CHAT_OPERATIONS, semconv.OP_INVOKE_AGENT):
-            names = _defined_tools(record)
-            if names and (agent := self.agent_name(record, "")):
-                found.setdefault(agent, {}).update(dict.fromkeys(names))
-        return {agent: tuple(names) for agent, names in found.items()}
-
     def _is_top(self, record: SpanRecord) -> bool:
         return not record.parent_id or record.parent_id not in self._by_id
 
@@ -292,13 +283,6 @@ class SpanTree:
 
 def _is_turn(record: SpanRecord) -> bool:
     return record.operation == semconv.OP_INVOKE_AGENT
-
-
-def _defined_tools(record: SpanRecord) -> list[str]:
-    listed = decode_json(record.attributes.get(semconv.TOOL_DEFINITIONS))
-    found = [tool for tool in listed if isinstance(tool, Mapping)] if isinstance(listed, list) else []
-    tools = [tool.get("function", tool) for tool in found]  # OpenAI's own shape has the name one level below
-    return [to_text(tool["name"]) for tool in tools if isinstance(tool, Mapping) and tool.get("name")]
 
 
 def _system_prompt(chat: SpanRecord) -> str:

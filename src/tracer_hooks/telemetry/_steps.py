@@ -34,8 +34,8 @@ from tracer_hooks.telemetry._records import (
     parts_of,
 )
 
-_TRANSFER_NAME = re.compile(r"^(?:transfer|hand_?off)_to_(.+)$")
-
+TRANSFER_NAME = re.compile(r"^(?:transfer|hand_?off)_to_(.+)$")
+"""Name of a tool that passes control to an agent."""
 _SERVER_CALL, _SERVER_ANSWER = "server_tool_call", "server_tool_call_response"
 """Parts of a reply, and the keys of what they hold."""
 COMPACTED = "[Earlier messages were compacted]"
@@ -238,7 +238,7 @@ def to_step(act: ActSpans, index: int, inputs: tuple[StepInput, ...]) -> Step:
     decisive = act.chats[-1] if act.chats else act.turn
     failed = _error_of(decisive)
     kind = decisive.attributes.get(semconv.ERROR_TYPE) if decisive is not None and failed is not None else None
-    recipient = act.recipient or next((m[1] for c in calls if (m := _TRANSFER_NAME.match(c.name))), None)
+    recipient = act.recipient or next((m[1] for c in calls if (m := TRANSFER_NAME.match(c.name))), None)
     return Step(
         index=index,
         agent=act.agent,

@@ -369,7 +369,7 @@ def test_an_exception_is_read_under_both_names_of_its_event(name: str) -> None:
 
 @pytest.mark.parametrize("wrap", [lambda tool: tool, lambda tool: {"type": "function", "function": tool}])
 def test_tools_that_a_model_was_offered_are_its_agents(wrap: Any) -> None:
-    offered = json.dumps([wrap({"name": "add"}), wrap({"name": None}), 3])
+    offered = json.dumps([wrap({"name": "add"}), wrap({"name": "transfer_to_lead"}), wrap({"name": None}), 3])
     records = [
         turn(1, None, "clerk"),
         act(2, 1, "chat", {semconv.TOOL_DEFINITIONS: offered, semconv.OUTPUT_MESSAGES: said("4")}),
