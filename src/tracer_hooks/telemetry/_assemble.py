@@ -34,9 +34,10 @@ from tracer_hooks.telemetry._records import (
     message_text,
     messages_in,
     text_message,
+    usage_attributes,
     without_none,
 )
-from tracer_hooks.telemetry._steps import collect_acts, link_inputs
+from tracer_hooks.telemetry._steps import TRANSFER_NAME, collect_acts, link_inputs
 
 _UNKNOWN_AGENT = "assistant"
 _OF_RUNS = CHAT_OPERATIONS | {semconv.OP_INVOKE_WORKFLOW, semconv.OP_INVOKE_AGENT, semconv.OP_EXECUTE_TOOL}
@@ -282,11 +283,30 @@ def _agents(tree: SpanTree, steps: Sequence[Step]) -> tuple[AgentSpec, ...]:
             )
     for step in steps:
         specs.setdefault(step.agent, AgentSpec(name=step.agent))
-    prompts = tree.system_prompts()
+    prompts, defined = tree.system_prompts(), _defined_tools(tree)
     return tuple(
-        spec if spec.instructions is not None else spec.model_copy(update={"instructions": prompts.get(spec.name)})
+        AgentSpec(
+            name=spec.name,
+            instructions=prompts.get(spec.name) if spec.instructions is None else spec.instructions,
+            tools=spec.tools or tuple(defined.get(spec.name, ())),
+        )
         for spec in specs.values()
     )
+
+
+def _defined_tools(tree: SpanTree) -> dict[str, dict[str, None]]:
+    """Names of the tools that each agent may call, as its turns and model calls define them; hand-offs are none."""
+    found: dict[str, dict[str, None]] = {}
+    last: dict[str, Any] = {}
+    for record in tree.of_operation(*CHAT_OPERATIONS, semconv.OP_INVOKE_AGENT):
+        agent, defined = tree.agent_name(record, ""), record.attributes.get(semconv.TOOL_DEFINITIONS)
+        if agent and defined != last.get(agent):  # long, and the same in nearly every call
+            last[agent] = defined
+            # OpenAI's own shape has the name one level below.
+            tools = [tool.get("function", tool) for tool in messages_in(record.attributes, semconv.TOOL_DEFINITIONS)]
+            names = [to_text(tool["name"]) for tool in tools if isinstance(tool, dict) and tool.get("name")]
+            found.setdefault(agent, {}).update(dict.fromkeys(name for name in names if not TRANSFER_NAME.match(name)))
+    return found
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -415,6 +435,7 @@ class _Spans:
             status=SpanStatus.ERROR if error is not None else SpanStatus.UNSET,
             status_message=error or "",
             scope=_SCOPE,
+            schema_url=semconv.SCHEMA_URL,
         )
 
     def _times(self, step: Step) -> tuple[int, int]:
@@ -451,8 +472,7 @@ def _request(step: Step) -> dict[str, Any]:
 def _response(step: Step, reply: ChatReply) -> dict[str, Any]:
     return {
         semconv.OUTPUT_MESSAGES: [reply.to_message()],
-        semconv.USAGE_INPUT_TOKENS: step.usage.input_tokens if step.usage is not None else None,
-        semconv.USAGE_OUTPUT_TOKENS: step.usage.output_tokens if step.usage is not None else None,
+        **usage_attributes(step.usage),
     }
 
 

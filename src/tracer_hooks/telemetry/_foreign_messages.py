@@ -71,6 +71,9 @@ _ADK_QUOTE = re.compile(
     re.DOTALL,
 )
 
+PROMPT_IDENTITY = (semconv.PROMPT_NAME, semconv.PROMPT_VERSION, "gen_ai.prompt.variable.")
+"""What stands beside ``gen_ai.prompt.0.content`` of older editions and is no message."""
+
 # OpenInference for AutoGen (0.1.22) writes the messages that an agent was given as str() of pydantic models
 _AUTOGEN_REPR = re.compile(
     r"id='[^']*' source='(?P<source>[^']*)' .*?content=(?P<content>(['\"]).*\3) type='\w+'.*$", re.DOTALL
@@ -83,7 +86,7 @@ def unflatten(attributes: Mapping[str, Any], prefix: str) -> Any:
         return decode_json(attributes[prefix])
     root: dict[str, Any] = {}
     for key, value in attributes.items():
-        if key.startswith(prefix + "."):
+        if key.startswith(prefix + ".") and not key.startswith(PROMPT_IDENTITY):
             node = root
             *path, last = key[len(prefix) + 1 :].split(".")
             for part in path:
@@ -381,6 +384,10 @@ def event_messages(events: Sequence[SpanEvent]) -> tuple[list[Message], list[Mes
 TRACELOOP_NAME = "traceloop.entity.name"
 TRACELOOP_INPUT = "traceloop.entity.input"
 TRACELOOP_OUTPUT = "traceloop.entity.output"
+_MCP_PREFIX = f"{semconv.MCP_CALL_TOOL} "
+_KEEPING = frozenset(semconv.MEMORY_OPERATIONS) - {semconv.OP_SEARCH_MEMORY}
+_NAMING = frozenset({semconv.OP_RETRIEVAL, *semconv.MEMORY_OPERATIONS})
+"""Operations that are read as calls of a tool of their own name."""
 _SCHEMA_KEYS = {"type", "properties"}
 _DESCRIPTION_KEYS = {"type", "description"}
 
@@ -424,12 +431,18 @@ def tool_name(record: SpanRecord) -> str:
     """The tool's name."""
     if name := first_filled(record.attributes, semconv.TOOL_NAME, semconv.OI_TOOL_NAME, TRACELOOP_NAME):
         return to_text(name)
-    return record.name.removeprefix("execute_tool ").removesuffix(".tool").strip()
+    if record.operation in _NAMING:
+        return record.operation
+    return record.name.removeprefix("execute_tool ").removeprefix(_MCP_PREFIX).removesuffix(".tool").strip()
 
 
 def tool_result(record: SpanRecord) -> ToolResult:
     """Result of the tool, taken out of a LangChain message when it stands in one."""
-    value = first_present(record.attributes, semconv.TOOL_CALL_RESULT, semconv.OI_OUTPUT_VALUE, TRACELOOP_OUTPUT)
+    value = first_present(record.attributes, semconv.TOOL_CALL_RESULT)
+    if value is None:
+        value = _found(record)
+    if value is None:
+        value = first_present(record.attributes, semconv.OI_OUTPUT_VALUE, TRACELOOP_OUTPUT)
     fields = decode_json(value)
     if not isinstance(fields, Mapping):
         return ToolResult(text=_as_attribute(block_text(value)))
@@ -451,10 +464,36 @@ def _arguments(record: SpanRecord) -> Any:
     own = decode_json(record.attributes.get(semconv.TOOL_CALL_ARGUMENTS))
     if own is not None:
         return _decoded_arguments(own)
+    if searched := _searched(record):
+        return searched
     parameters = decode_json(record.attributes.get(semconv.OI_TOOL_PARAMETERS))
     if parameters is not None and not _is_schema(parameters):
         return parameters
     return _decoded_arguments(decode_json(first_present(record.attributes, semconv.OI_INPUT_VALUE, TRACELOOP_INPUT)))
+
+
+def _searched(record: SpanRecord) -> dict[str, Any]:
+    """What a search asked for, and what was to be kept in a memory."""
+    keeps = tool_name(record) in _KEEPING
+    given = {
+        "query": first_present(record.attributes, semconv.RETRIEVAL_QUERY, semconv.MEMORY_QUERY),
+        "records": decode_json(record.attributes.get(semconv.MEMORY_RECORDS)) if keeps else None,
+        "record_id": record.attributes.get(semconv.MEMORY_RECORD_ID) if keeps else None,
+    }
+    return without_none(given)
+
+
+def _found(record: SpanRecord) -> Any:
+    """What a search found, by its words where every document has some."""
+    keys = (semconv.RETRIEVAL_DOCUMENTS, *(() if tool_name(record) in _KEEPING else (semconv.MEMORY_RECORDS,)))
+    listed = decode_json(first_present(record.attributes, *keys))
+    if listed is None:
+        listed = unflatten(record.attributes, semconv.OI_RETRIEVAL_DOCUMENTS)
+    if not isinstance(listed, list):
+        return listed
+    documents = [item.get("document", item) if isinstance(item, Mapping) else item for item in listed]
+    texts = [item.get("content") if isinstance(item, Mapping) else item for item in documents]
+    return "\n".join(map(str, texts)) if texts and all(isinstance(text, str) for text in texts) else documents
 
 
 def _is_schema(value: Any) -> bool:

@@ -14,7 +14,7 @@ from tracer_hooks import semconv
 from tracer_hooks._guard import report
 from tracer_hooks.schema import AgentSpec, to_text
 from tracer_hooks.telemetry._invocation import ABANDONED, OTHERS_SILENT, Invocation, current_invocation
-from tracer_hooks.telemetry._records import ChatReply, Message, SpanStatus
+from tracer_hooks.telemetry._records import ChatReply, Message, SpanStatus, usage_attributes
 
 if TYPE_CHECKING:
     from tracer_hooks.telemetry._run import RunInvocation
@@ -55,7 +55,8 @@ class AgentInvocation(Invocation):
         attributes: dict[str, Any] = {
             semconv.AGENT_NAME: spec.name,
             semconv.INPUT_MESSAGES: list(inputs) or None,
-            semconv.PROMPT_ID: prompt_id(spec.instructions),
+            semconv.TOOL_DEFINITIONS: [{"type": "function", "name": tool} for tool in spec.tools] or None,
+            **prompt_identity(run.name, spec.name, spec.instructions),
         }
         super().__init__(run, spec.name, parent=parent, start_ns=start_ns, attributes=attributes)
         run.add_agent(spec)
@@ -157,6 +158,7 @@ class ChatInvocation(Invocation):
         known = {
             semconv.REQUEST_MODEL: model,
             semconv.AGENT_NAME: self.agent.spec.name,
+            **{key: self.agent.attributes.get(key) for key in (semconv.PROMPT_NAME, semconv.PROMPT_VERSION)},
             semconv.INPUT_MESSAGES: list(messages) or None,
             semconv.STEP_INDEX: self.step,
             semconv.STEP_ATTEMPT: attempt if attempt > 1 else None,
@@ -214,8 +216,7 @@ class ChatInvocation(Invocation):
             if reply.finish_reason is not None:
                 self.attributes[semconv.RESPONSE_FINISH_REASONS] = [reply.finish_reason]
             if reply.usage is not None:
-                self.attributes[semconv.USAGE_INPUT_TOKENS] = reply.usage.input_tokens
-                self.attributes[semconv.USAGE_OUTPUT_TOKENS] = reply.usage.output_tokens
+                self.attributes.update(usage_attributes(reply.usage))
                 self.run.count(reply.usage)
             for call in reply.tool_calls:
                 self.run.expect_tool(self.agent, call.id, self.step)
@@ -312,6 +313,13 @@ def enclosing_agent(invocation: Invocation | None, run: RunInvocation | None = N
     while found is not None and not isinstance(found, AgentInvocation):
         found = found.parent
     return found if found is None or run is None or found.run is run else None
+
+
+def prompt_identity(team: str, agent: str, instructions: str | None) -> dict[str, Any]:
+    """What names an agent's instructions, by our key and by those of the conventions; its id is their version."""
+    version = prompt_id(instructions)
+    known = {semconv.PROMPT_NAME: f"{team}/{agent}", semconv.PROMPT_VERSION: version, semconv.PROMPT_ID: version}
+    return known if version is not None else {}
 
 
 @functools.lru_cache(maxsize=256)  # of a few agents, for every turn
