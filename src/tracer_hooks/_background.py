@@ -204,6 +204,40 @@ class DualEvent(threading.Event):
                     self._callbacks.remove(wake)
 
 
+# --- what fails again and again ---------------------------------------------------------------------------------------
+class Breaker:
+    """A circuit breaker: for how long something that failed is left alone.
+
+    The time doubles with every failure, up to a minute, and ends with the first success.
+    """
+
+    _FIRST_S = 5.0
+    _LONGEST_S = 60.0
+
+    def __init__(self) -> None:
+        self._length_s = 0.0
+        self._until = 0.0
+
+    @property
+    def is_open(self) -> bool:
+        """Tell whether the last try failed."""
+        return self._length_s > 0
+
+    @property
+    def left_s(self) -> float:
+        """Seconds until the next try."""
+        return max(self._until - time.monotonic(), 0.0)
+
+    def fail(self) -> None:
+        """Note a failure."""
+        self._length_s = min(max(self._length_s * 2, self._FIRST_S), self._LONGEST_S)
+        self._until = time.monotonic() + self._length_s
+
+    def succeed(self) -> None:
+        """Note a success."""
+        self._length_s = self._until = 0.0
+
+
 # --- queues ----------------------------------------------------------------------------------------------------------
 _IDLE_S = 0.2
 """How long a queue is empty before it lets go of what costs more to open than an item does to handle."""
@@ -223,7 +257,8 @@ class BackgroundQueue(Generic[Item]):
         name: Of the thread.
         max_items: How many may wait; what is then done with one more is said in :meth:`_admit`.
         order: Whoever waits for all work waits for those with a lower number first, since their work leads to more of
-            the others': -1 for runs that are taken up, 1 for what is written or told in the end.
+            the others': -1 for runs that are taken up, 1 for what is written or told in the end, 2 for what depends
+            on another machine, so that nothing is lost on this one for its sake.
     """
 
     def __init__(self, name: str, *, max_items: int = 1_000, order: int = 0) -> None:

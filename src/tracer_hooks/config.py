@@ -10,6 +10,7 @@ variable                         meaning
 ``TRACER_HOOKS_SUPPRESS``        ``1``: ask other LLM instrumentations to stay silent inside our chat spans
 ``TRACER_HOOKS_STORE``           path of the run store, or ``off`` (default ``.tracer_hooks/runs.sqlite``)
 ``TRACER_HOOKS_BUBBLEWRAP``      code of the suites in bubblewrap: ``auto`` (default), ``required`` or ``off``
+``TRACER_HOOKS_PUBLISH``         backends that diagnoses are written to, by URL with commas between (default ``off``)
 ``TRACER_HOOKS_RETENTION``       how long runs stay in the store: an age such as ``30d``, or ``1000 runs`` (default all)
 ``TRACER_HOOKS_EXIT_SECONDS``    how long the end of the process waits for work in the background (default 30)
 ``TRACER_HOOKS_MAX_FILE_MB``     most megabytes of a file of traces that is read (default 128; see the guide)
@@ -28,6 +29,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
@@ -144,6 +146,8 @@ class HookConfig:
     """Which runs stay in the store; None keeps all."""
     most_retries: int | None = None
     """How often any call is tried again at most; None where the environment does not say."""
+    publish: tuple[str, ...] = ()
+    """URLs of the backends that diagnoses are written to."""
 
     @classmethod
     def from_env(
@@ -152,8 +156,9 @@ class HookConfig:
         capture: str | CaptureConfig | None = None,
         store: str | Path | None = None,
         retention: str | None = None,
+        publish: str | Sequence[str] | None = None,
     ) -> HookConfig:
-        """Settings from the environment, each overridden by its argument; ``store="off"`` keeps no store.
+        """Settings from the environment, each overridden by its argument; ``off`` for no store and no publishing.
 
         A :class:`CaptureConfig` is taken as it is, and overrides every variable for capture.
 
@@ -167,7 +172,13 @@ class HookConfig:
         kept = Retention.parse(said, name=named) if said else None
         _seconds("TRACER_HOOKS_EXIT_SECONDS", DEFAULT_EXIT_SECONDS)  # said now, not at the end of the process
         most = _whole("TRACER_HOOKS_RETRIES", None, least=0, unit="retries")
-        return cls(capture=capture, store=store_path(store), retention=kept, most_retries=most)
+        return cls(
+            capture=capture,
+            store=store_path(store),
+            retention=kept,
+            most_retries=most,
+            publish=publish_urls(publish),
+        )
 
 
 def is_disabled() -> bool:
@@ -187,6 +198,13 @@ def store_path(store: str | Path | None = None) -> Path | None:
     """
     value = store if store is not None else os.environ.get("TRACER_HOOKS_STORE") or DEFAULT_STORE
     return None if str(value).lower() == "off" else sqlite_file(value)
+
+
+def publish_urls(publish: str | Sequence[str] | None = None) -> tuple[str, ...]:
+    """URLs of the backends to publish to, by argument or environment; none where that is ``off``."""
+    value = publish if publish is not None else os.environ.get("TRACER_HOOKS_PUBLISH", "")
+    urls = [url.strip() for text in ([value] if isinstance(value, str) else value) for url in text.split(",")]
+    return () if [url.lower() for url in urls] == ["off"] else tuple(filter(None, urls))
 
 
 def sqlite_file(named: str | os.PathLike[str]) -> Path:

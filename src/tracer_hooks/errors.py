@@ -18,6 +18,7 @@
     ├── AttributionError                        a diagnosis could not be made
     │   └── OutputParseError                    a judge's reply is not an attribution; ``.raw`` holds the reply
     ├── EndpointError                           a model behind an endpoint gave no answer
+    ├── BackendError                            a backend of traces cannot be written or read
     ├── TrainingError                           a training run cannot start or go on
     ├── BudgetSpentError                        a job has cost what it may; what was done is kept
     └── StoreError                              the run store cannot be read or written
@@ -146,6 +147,24 @@ class EndpointError(TracerHooksError):
         self.kind = kind
         self.reason = reason
         self.status = status
+
+
+class BackendError(TracerHooksError):
+    """A backend of traces, such as Phoenix or MLflow, cannot be written or read.
+
+    Args:
+        message: Which backend, what it did, and what to do; without any key.
+        kind: ``unreachable``, ``key``, ``missing`` (the trace is not there), ``refused`` or ``odd`` (an answer that the
+            backend does not give, as of another version).
+        status: HTTP status of the answer, if there is one.
+        reply: Beginning of what it answered, for programs; may repeat what was sent.
+    """
+
+    def __init__(self, message: str, *, kind: str, status: int | None = None, reply: str = "") -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.status = status
+        self.reply = reply
 
 
 class TrainingError(TracerHooksError):

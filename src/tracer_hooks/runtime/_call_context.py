@@ -193,6 +193,7 @@ class CallContext:
             rank=judged.rank,
             verdict=judged.verdict,
             prompts=prompts,
+            is_exported=run.is_exported,
         )
         self.run.attempts.append(attempt)
         if attempt.number > 1:

@@ -47,6 +47,14 @@ def diagnose_attempt(attempt: Attempt, options: HookOptions, reference: str | No
         if found is not None:
             attempt.attribution = redacted_attribution(found, emitter.capture.record_policy)
             emit_diagnosis(emitter, trajectory, attempt.attribution)
+            if options.publisher is not None:
+                options.publisher.publish(
+                    trajectory,
+                    attempt.attribution,
+                    emitter.capture,
+                    provider=emitter.provider,
+                    is_traced=attempt.is_exported,
+                )
 
 
 def tell_of(run: TeamRun, options: HookOptions) -> None:

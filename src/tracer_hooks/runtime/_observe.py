@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -139,6 +139,7 @@ class Observer:
         kept = redacted_trajectory(found.model_copy(update=told), self._gate)
         return Attempt(
             number=1,
+            is_exported=True,
             outcome=judged.outcome,
             outcome_reason=judged.reason,
             assemble=lambda: kept,
@@ -199,6 +200,7 @@ def observe(
     expected: Expected | None = None,
     name: str | None = None,
     tags: Mapping[str, TagValue] | None = None,
+    publish: str | Sequence[str] | None = None,
     store: str | Path | None = None,
     attributor: str | Attributor = "auto",
     on_failure: Callable[[TeamRun], Any] | None = None,
@@ -219,6 +221,8 @@ def observe(
             error failed, and others with an answer succeeded.
         name: The team's name; default what the spans say.
         tags: What is said of every run; :func:`tags` around a run adds to it.
+        publish: Where diagnoses are written, such as ``phoenix://localhost:6006/default``, as for :func:`hook`; default what
+            the environment says.
         store: The run store, or ``off``; default what the environment says.
         attributor: Who diagnoses.
         on_failure: Called with the run after a failed one was diagnosed, in a background thread.
@@ -238,6 +242,7 @@ def observe(
         "expected": expected,
         "name": name,
         "tags": tags,
+        "publish": publish,
         "store": store,
         "attributor": None if attributor == "auto" else attributor,
         "on_failure": on_failure,

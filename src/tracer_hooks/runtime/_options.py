@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import re
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -28,6 +28,7 @@ from tracer_hooks.schema import Trajectory, to_text
 from tracer_hooks.telemetry import Emitter
 
 if TYPE_CHECKING:
+    from tracer_hooks.publishing import Publisher
     from tracer_hooks.runtime._team_run import Attempt, TeamRun
 
 P = ParamSpec("P")
@@ -65,6 +66,12 @@ def _is_mode(value: object) -> bool:
 def _is(*kinds: type | None) -> Callable[[object], bool]:
     allowed = tuple(type(None) if kind is None else kind for kind in kinds)
     return lambda value: isinstance(value, allowed)
+
+
+def _is_urls(value: object) -> bool:
+    if value is None or isinstance(value, str):
+        return True
+    return isinstance(value, Sequence) and bool(value) and all(isinstance(each, str) for each in value)
 
 
 def _one_of(words: Any) -> Callable[[object], bool]:
@@ -181,8 +188,14 @@ class HookOptions:
     """The run store's file, or ``off``; default what the environment says."""
     retention: str | None = field(default=None, metadata=_expect(_is(str, None), "an age such as '30d' or '1000 runs'"))
     """Which runs stay in the store, such as ``30d``; default what the environment says."""
+    publish: str | Sequence[str] | None = field(
+        default=None,
+        metadata=_expect(_is_urls, "a URL such as 'phoenix://localhost:6006/project', a list of them, or 'off'"),
+    )
+    """Where diagnoses are written beside the traces: ``phoenix://host:6006/project``, ``mlflow://host:5000/experiment``
+    or ``langfuse://host``; default what the environment says. In the background; no run waits for it."""
     config: HookConfig = field(init=False)
-    """Capture, store and retention, with what the environment says."""
+    """Capture, store, retention and where to publish, with what the environment says."""
 
     def __post_init__(self) -> None:
         """Check the options, and fill in what the environment says."""
@@ -196,7 +209,9 @@ class HookOptions:
         if len(self.tags) > MOST_TAGS:
             raise ConfigError(f"there are {len(self.tags)} tags, expected at most {MOST_TAGS}")
         object.__setattr__(self, "tags", dict(self.tags))
-        config = HookConfig.from_env(capture=self.capture, store=self.store, retention=self.retention)
+        config = HookConfig.from_env(
+            capture=self.capture, store=self.store, retention=self.retention, publish=self.publish
+        )
         object.__setattr__(self, "config", config)
         if self.prompts == "accepted" and config.store is None:
             raise ConfigError(
@@ -210,7 +225,7 @@ class HookOptions:
             )
         if self.attributor != "auto":  # which is always there, and made when the first run fails
             get_attributor(self.attributor)
-        _ = self.strategies, self.tool_rules
+        _ = self.strategies, self.tool_rules, self.publisher
 
     @cached_property
     def diagnostician(self) -> Attributor:
@@ -233,6 +248,15 @@ class HookOptions:
     def emitter(self) -> Emitter:
         """Emitter of the runs of all teams with these options."""
         return Emitter(tracer_provider=self.tracer_provider, capture=self.config.capture)
+
+    @cached_property
+    def publisher(self) -> Publisher | None:
+        """Publisher of diagnoses to the backends that are named; None where none is."""
+        if not self.config.publish:
+            return None
+        from tracer_hooks.publishing import publisher_for
+
+        return publisher_for(self.config.publish)
 
     @cached_property
     def strategies(self) -> Strategies:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tracer_hooks._background import BackgroundQueue, no_fork
+from tracer_hooks._background import BackgroundQueue, Breaker, no_fork
 from tracer_hooks._guard import logger, report, warn_once
 from tracer_hooks._text import counted
 from tracer_hooks.errors import StoreError
@@ -39,39 +39,6 @@ _BATCH = 100
 _MOST_CALLS = 1_000
 _MOST_BYTES = 64 * 2**20
 """What may wait in memory; beyond that, the oldest is lost."""
-
-
-class Breaker:
-    """A circuit breaker: for how long something that failed is left alone.
-
-    The time doubles with every failure, up to a minute, and ends with the first success.
-    """
-
-    _FIRST_S = 5.0
-    _LONGEST_S = 60.0
-
-    def __init__(self) -> None:
-        self._length_s = 0.0
-        self._until = 0.0
-
-    @property
-    def is_open(self) -> bool:
-        """Tell whether the last try failed."""
-        return self._length_s > 0
-
-    @property
-    def left_s(self) -> float:
-        """Seconds until the next try."""
-        return max(self._until - time.monotonic(), 0.0)
-
-    def fail(self) -> None:
-        """Note a failure."""
-        self._length_s = min(max(self._length_s * 2, self._FIRST_S), self._LONGEST_S)
-        self._until = time.monotonic() + self._length_s
-
-    def succeed(self) -> None:
-        """Note a success."""
-        self._length_s = self._until = 0.0
 
 
 @dataclass(frozen=True)

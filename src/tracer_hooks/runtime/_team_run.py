@@ -62,6 +62,8 @@ class Attempt:
     nothing is accepted, or the team has changed since."""
     rank: float = 0.0
     """Compares attempts: the best one's native result is returned."""
+    is_exported: bool = False
+    """Whether its spans went to a provider that keeps them."""
 
     @cached_property
     def trajectory(self) -> Trajectory:

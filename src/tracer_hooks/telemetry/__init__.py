@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from tracer_hooks.telemetry._assemble import assemble as assemble
     from tracer_hooks.telemetry._assemble import to_spans as to_spans
     from tracer_hooks.telemetry._capture import WITHHELD as WITHHELD
+    from tracer_hooks.telemetry._capture import Capture as Capture
     from tracer_hooks.telemetry._capture import Content as Content
     from tracer_hooks.telemetry._capture import ContentPolicy as ContentPolicy
     from tracer_hooks.telemetry._capture import hold_logs as hold_logs

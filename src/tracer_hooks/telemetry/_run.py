@@ -157,6 +157,12 @@ class RunInvocation(Invocation):
         shown = self.start.shows_span and not self.start.tentative
         return super().context() if shown else otel_context.set_value(CURRENT, self)
 
+    @property
+    def is_exported(self) -> bool:
+        """Tell whether its spans go anywhere: a provider is set up, and its sampler keeps the run."""
+        context = self.span.get_span_context()
+        return context.trace_flags.sampled and f"{context.trace_id:032x}" == self.trace_id
+
     # --- used by the other operations ------------------------------------------------------------------------------
     def begin(self) -> None:
         """Begin the span of a tentative run, where and when the run began."""

@@ -344,7 +344,7 @@ def _as_text(value: object) -> str:
 
 def _transfer_target(call: ToolCall) -> str | None:
     """The agent that a tool hands over to: by an argument, as with Google's ADK and Strands, or by the tool's name."""
-    match = _TRANSFER_NAME.match(call.name)
+    match = TRANSFER_NAME.match(call.name)
     named = call.arguments.get("agent_name") if isinstance(call.arguments, Mapping) else None
     return to_text(named or match[1]) if match is not None else None
 

@@ -1,0 +1,272 @@
+"""Publishing in the background: a queue and a thread for each backend, which no run waits for.
+
+A trace that has not arrived yet is tried again with growing pauses, while others go on. A backend that is down or odd
+is left alone for a while; what waits meanwhile is bounded, and what is lost is counted.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from opentelemetry import trace
+
+from tracer_hooks._background import BackgroundQueue, Breaker, start_daemon
+from tracer_hooks._guard import guarded, logger, warn_once
+from tracer_hooks._text import counted
+from tracer_hooks.errors import BackendError
+from tracer_hooks.publishing._annotations import Annotation, annotations_of, write_annotations
+from tracer_hooks.publishing._destinations import Destination, destinations_of
+from tracer_hooks.schema import Attribution, Trajectory
+from tracer_hooks.telemetry import suppressed
+
+if TYPE_CHECKING:
+    from tracer_hooks.telemetry import Capture
+
+MOST_WAITING = 1_000
+"""Diagnoses that may wait for one backend."""
+_FIRST_PAUSE_S = 0.25
+_LONGEST_PAUSE_S = 8.0
+_PATIENCE_S = 60.0
+"""How long a trace may take to arrive."""
+_FLUSH_S = 2.0
+"""How long the tracer provider may take to hand over its spans."""
+
+
+@dataclass(frozen=True)
+class Publisher:
+    """Writes diagnoses into backends of traces, in the background."""
+
+    destinations: tuple[Destination, ...]
+    """The backends."""
+
+    @guarded("publish the diagnosis", None)
+    def publish(
+        self,
+        trajectory: Trajectory,
+        attribution: Attribution,
+        capture: Capture,
+        *,
+        provider: trace.TracerProvider | None = None,
+        is_traced: bool = True,
+    ) -> None:
+        """Let a diagnosis be written to the run's trace; returns at once.
+
+        Args:
+            trajectory: The run.
+            attribution: Its diagnosis.
+            capture: Decides on the content that may leave.
+            provider: Where the run's spans went; default the global provider. It is asked to export them first.
+            is_traced: Whether they went anywhere; a run that nobody traced has ids of its own.
+        """
+        annotations = annotations_of(trajectory, attribution, capture) if is_traced else ()
+        if not annotations:
+            message = (
+                "tracer-hooks does not publish a diagnosis: the run has no trace. Set a TracerProvider that exports to "
+                "%s, and a sampler that keeps the run"
+            )
+            warn_once("publish without a trace", message, ", ".join(each.url for each in self.destinations))
+            return
+        for destination in self.destinations:
+            queue_for(destination).put(PendingDiagnosis(annotations, provider))
+
+
+def publisher_for(named: str | Iterable[str]) -> Publisher:
+    """The publisher for the backends that URLs name, in a list or separated by commas.
+
+    Raises:
+        ConfigError: A URL cannot be used, or a key is missing.
+    """
+    return Publisher(destinations_of(named))
+
+
+def publish_now(
+    destination: Destination,
+    trajectory: Trajectory,
+    attribution: Attribution,
+    capture: Capture,
+    *,
+    patience_s: float = 3.0,
+) -> tuple[Annotation, ...]:
+    """Write a diagnosis to the run's trace, and give what was written; nothing where the run has no trace.
+
+    Args:
+        destination: The backend.
+        trajectory: The run.
+        attribution: Its diagnosis.
+        capture: Decides on the content that may leave.
+        patience_s: Seconds to wait for a trace that has not arrived yet.
+
+    Raises:
+        BackendError: It cannot be written.
+    """
+    import tenacity
+
+    annotations = annotations_of(trajectory, attribution, capture)
+    retrying = tenacity.Retrying(
+        retry=tenacity.retry_if_exception(lambda error: isinstance(error, BackendError) and error.kind == "missing"),
+        wait=tenacity.wait_exponential(multiplier=_FIRST_PAUSE_S, max=_LONGEST_PAUSE_S),
+        stop=tenacity.stop_after_delay(patience_s),
+        reraise=True,
+    )
+    if annotations:
+        with suppressed():
+            retrying(write_annotations, destination, annotations)
+    return annotations
+
+
+@dataclass(eq=False)
+class PendingDiagnosis:
+    """A diagnosis that is to be written."""
+
+    annotations: Sequence[Annotation]
+    provider: trace.TracerProvider | None
+    put_at: float = field(default_factory=time.monotonic)
+    due_at: float = 0.0
+    """Time of the next try."""
+    pause_s: float = 0.0
+    """Length of the last pause for a trace that was not there."""
+    paused_s: float = 0.0
+    """Length of all of them."""
+
+
+class PublishQueue(BackgroundQueue[PendingDiagnosis]):
+    """Diagnoses that wait for one backend."""
+
+    def __init__(self, destination: Destination) -> None:
+        self._destination = destination
+        super().__init__("tracer-hooks-publish", max_items=MOST_WAITING, order=2)
+
+    def _reset(self) -> None:
+        super()._reset()
+        self._breaker = Breaker()
+        self._flush: threading.Thread | None = None
+        self._flushed_at = 0.0
+
+    def _say_lost(self, number: int) -> None:
+        words = counted(number, "diagnosis", "diagnoses")
+        logger.warning(
+            "tracer-hooks lost %s that could not be written to %s. Of stored runs: tracer-hooks publish RUN... %s",
+            words,
+            self._destination.title,
+            self._destination.url,
+        )
+
+    @property
+    def _delay_s(self) -> float:
+        return max(self._breaker.left_s, self._until_due_s)
+
+    @property
+    def _until_due_s(self) -> float:
+        first = min((pending.due_at for pending in self._waiting), default=0.0)
+        return max(first - time.monotonic(), 0.0)
+
+    def _handle_some(self) -> bool:
+        pending = self._take_due()
+        if pending is None:
+            return True
+        self._export_spans(pending)
+        try:
+            with suppressed():
+                write_annotations(self._destination, pending.annotations)
+        except BackendError as error:
+            return self._failed(pending, error)
+        except Exception as error:  # a bug of ours with this one; the others go on
+            logger.warning("tracer-hooks could not publish a diagnosis (%s: %s)", type(error).__name__, error)
+            self._finish()
+            return True
+        self._written()
+        return True
+
+    def _take_due(self) -> PendingDiagnosis | None:
+        """The first whose time has come; after a wait where somebody waits for the end, and none is due."""
+        with self._changed:
+            now = time.monotonic()
+            pending = next((each for each in self._waiting if each.due_at <= now), None)
+            if pending is None:
+                self._changed.wait(self._until_due_s)
+                return None
+            self._waiting.remove(pending)
+            self._going = [pending]
+            return pending
+
+    def _written(self) -> None:
+        with self._changed:
+            was_failing, lost = self._breaker.is_open, self._lost
+            self._breaker.succeed()
+            if was_failing:
+                self._lost = 0
+        if was_failing and lost:
+            self._say_lost(lost)
+        self._finish()
+
+    def _failed(self, pending: PendingDiagnosis, error: BackendError) -> bool:
+        """Do what the kind of failure asks for; says whether to go on at once."""
+        if error.kind == "missing" and pending.paused_s < _PATIENCE_S:
+            pending.pause_s = min(max(2 * pending.pause_s, _FIRST_PAUSE_S), _LONGEST_PAUSE_S)
+            pending.paused_s += pending.pause_s
+            pending.due_at = time.monotonic() + pending.pause_s
+            self._breaker.succeed()
+            self._wait_again(pending)
+            return True
+        self._warn(error)
+        if error.kind in ("missing", "refused"):
+            with self._changed:
+                self._lost += 1
+            self._finish()
+            return True
+        with self._changed:
+            self._breaker.fail()
+            self._is_draining = False  # whoever waits for the end has no reason to wait for this
+            if error.kind == "key":  # the same key is refused again
+                self._lost += 1 + len(self._waiting)
+                self._waiting.clear()
+                self._finish()
+            else:
+                self._wait_again(pending)
+        return False
+
+    def _wait_again(self, pending: PendingDiagnosis) -> None:
+        with self._changed:
+            if self._going:  # not given up meanwhile
+                self._going = []
+                self._waiting.append(pending)
+            self._changed.notify_all()
+
+    def _warn(self, error: BackendError) -> None:
+        then = {
+            "key": "It drops what waits",
+            "missing": "It drops a diagnosis whose trace did not arrive",
+            "refused": "It drops a diagnosis",
+        }.get(error.kind, f"It keeps up to {MOST_WAITING:,} in memory and tries again")
+        key = f"publish {self._destination.url} {error.kind}"
+        warn_once(key, "tracer-hooks cannot publish: %s. %s", error, then)
+
+    def _export_spans(self, pending: PendingDiagnosis) -> None:
+        """Ask the provider for the spans that it has gathered; a provider that hangs is not waited for."""
+        if pending.put_at <= self._flushed_at or (self._flush is not None and self._flush.is_alive()):
+            return
+        self._flushed_at = time.monotonic()
+        provider = pending.provider if pending.provider is not None else trace.get_tracer_provider()
+        flush = getattr(provider, "force_flush", None)
+        if flush is None:
+            return
+
+        def export() -> None:
+            with suppress(Exception):  # of the user's exporter, which logs it itself
+                flush(int(_FLUSH_S * 1000))
+
+        with suppress(RuntimeError):  # the interpreter is ending and starts no thread
+            self._flush = start_daemon(export, "tracer-hooks-flush")
+            self._flush.join(_FLUSH_S)
+
+
+@functools.cache
+def queue_for(destination: Destination) -> PublishQueue:
+    """The one queue of a backend in this process."""
+    return PublishQueue(destination)
