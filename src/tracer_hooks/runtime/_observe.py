@@ -221,8 +221,8 @@ def observe(
             error failed, and others with an answer succeeded.
         name: The team's name; default what the spans say.
         tags: What is said of every run; :func:`tags` around a run adds to it.
-        publish: Where diagnoses are written, such as ``phoenix://localhost:6006/default``, as for :func:`hook`; default what
-            the environment says.
+        publish: Where diagnoses are written, such as ``phoenix://localhost:6006/default``, as for :func:`hook`; default
+            what the environment says.
         store: The run store, or ``off``; default what the environment says.
         attributor: Who diagnoses.
         on_failure: Called with the run after a failed one was diagnosed, in a background thread.
