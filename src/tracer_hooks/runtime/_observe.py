@@ -278,7 +278,10 @@ def _global_provider() -> TracerProvider:
     """The global provider; an SDK's is set where there is none, since nothing makes spans without one."""
     if isinstance(otel_trace.get_tracer_provider(), ProxyTracerProvider):
         otel_trace.set_tracer_provider(SdkTracerProvider())
-        logger.info("tracer-hooks set a TracerProvider, which exports nothing, since there was none")
+        logger.warning(
+            "tracer-hooks set a TracerProvider, since there was none: it exports no spans, and takes the place of one that "
+            "is set up later. Set up yours before observe()"
+        )
     return otel_trace.get_tracer_provider()
 
 
