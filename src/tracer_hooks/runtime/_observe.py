@@ -279,8 +279,8 @@ def _global_provider() -> TracerProvider:
     if isinstance(otel_trace.get_tracer_provider(), ProxyTracerProvider):
         otel_trace.set_tracer_provider(SdkTracerProvider())
         logger.warning(
-            "tracer-hooks set a TracerProvider, since there was none: it exports no spans, and takes the place of one that "
-            "is set up later. Set up yours before observe()"
+            "tracer-hooks set a TracerProvider, since there was none: it exports no spans, and a later one"
+            " is not used. Set up yours before observe()"
         )
     return otel_trace.get_tracer_provider()
 
