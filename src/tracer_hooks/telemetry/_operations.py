@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import json
 import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -55,7 +56,7 @@ class AgentInvocation(Invocation):
         attributes: dict[str, Any] = {
             semconv.AGENT_NAME: spec.name,
             semconv.INPUT_MESSAGES: list(inputs) or None,
-            semconv.TOOL_DEFINITIONS: [{"type": "function", "name": tool} for tool in spec.tools] or None,
+            semconv.TOOL_DEFINITIONS: tool_definitions(spec.tools),
             **prompt_identity(run.name, spec.name, spec.instructions),
         }
         super().__init__(run, spec.name, parent=parent, start_ns=start_ns, attributes=attributes)
@@ -158,7 +159,8 @@ class ChatInvocation(Invocation):
         known = {
             semconv.REQUEST_MODEL: model,
             semconv.AGENT_NAME: self.agent.spec.name,
-            **{key: self.agent.attributes.get(key) for key in (semconv.PROMPT_NAME, semconv.PROMPT_VERSION)},
+            semconv.PROMPT_NAME: self.agent.attributes.get(semconv.PROMPT_NAME),
+            semconv.PROMPT_VERSION: self.agent.attributes.get(semconv.PROMPT_VERSION),
             semconv.INPUT_MESSAGES: list(messages) or None,
             semconv.STEP_INDEX: self.step,
             semconv.STEP_ATTEMPT: attempt if attempt > 1 else None,
@@ -315,14 +317,21 @@ def enclosing_agent(invocation: Invocation | None, run: RunInvocation | None = N
     return found if found is None or run is None or found.run is run else None
 
 
-def prompt_identity(team: str, agent: str, instructions: str | None) -> dict[str, Any]:
+@functools.lru_cache(maxsize=256)  # of a few agents, for every turn, as the two that follow
+def prompt_identity(team: str, agent: str, instructions: str | None) -> Mapping[str, Any]:
     """What names an agent's instructions, by our key and by those of the conventions; its id is their version."""
     version = prompt_id(instructions)
     known = {semconv.PROMPT_NAME: f"{team}/{agent}", semconv.PROMPT_VERSION: version, semconv.PROMPT_ID: version}
     return known if version is not None else {}
 
 
-@functools.lru_cache(maxsize=256)  # of a few agents, for every turn
+@functools.lru_cache(maxsize=256)
+def tool_definitions(tools: tuple[str, ...]) -> str | None:
+    """The tools that an agent may call as the conventions define them, by name alone."""
+    return json.dumps([{"type": "function", "name": tool} for tool in tools], ensure_ascii=False) if tools else None
+
+
+@functools.lru_cache(maxsize=256)
 def prompt_id(instructions: str | None) -> str | None:
     """A short stable id of an agent's instructions: 16 hex digits of their SHA-256."""
     return None if instructions is None else hashlib.sha256(instructions.encode("utf-8", "replace")).hexdigest()[:16]

@@ -163,9 +163,11 @@ USAGE_KEYS = {
 
 def usage_attributes(usage: Usage | None) -> dict[str, int]:
     """The counts of ``usage`` by their keys; of its parts (cache, reasoning) those that are not 0."""
-    totals = (semconv.USAGE_INPUT_TOKENS, semconv.USAGE_OUTPUT_TOKENS)
-    counts = {USAGE_KEYS[name]: count for name, count in usage} if usage is not None else {}
-    return {key: count for key, count in counts.items() if count or key in totals}
+    if usage is None:
+        return {}
+    counts = {key: getattr(usage, name) for name, key in USAGE_KEYS.items()}
+    totals = {semconv.USAGE_INPUT_TOKENS: usage.input_tokens, semconv.USAGE_OUTPUT_TOKENS: usage.output_tokens}
+    return {key: count for key, count in counts.items() if count} | totals
 
 
 EXCEPTION_EVENTS = (semconv.EVENT_EXCEPTION, semconv.EVENT_OPERATION_EXCEPTION)

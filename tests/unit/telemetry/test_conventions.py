@@ -139,8 +139,9 @@ def test_our_spans_name_their_schema_prompt_and_tools(tmp_path: Path) -> None:
     run = recorded.start()
     with run.active(), AgentInvocation(run, AgentSpec(name="a", instructions="Add.", tools=("add",))).active():
         ChatInvocation(run, "m").stop(ChatReply(content="4", usage=ALL))
+        chat = ChatInvocation(run, "m")
         run.use_instructions("a", "Add well.")
-        ChatInvocation(run, "m").stop(ChatReply(content="4"))
+        chat.stop(ChatReply(content="4"))
     run.finish()
     turn, *chats = recorded.span("invoke_agent a"), *(each for each in recorded.spans if each.name == "chat m")
     assert turn.instrumentation_scope is not None
