@@ -124,6 +124,7 @@ def test_a_hand_off_names_who_goes_on(name: str, tool: str, received: list[int |
     assert [item.text for item in run.steps[2].inputs if item.step == 0] == [found] * received.count(0)
     assert (run.task, run.final_output) == (NATIVE["task"], "The refund of 42 is on its way.")
     assert run.agent_names == ("triage", "billing")
+    assert "lookup" in run.agents[0].tools
     assert lacks(run) == ()
 
 

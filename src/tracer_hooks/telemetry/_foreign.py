@@ -409,12 +409,20 @@ def _model_attributes(record: SpanRecord) -> dict[str, Any]:
     model = first_present(attributes, semconv.OI_LLM_MODEL, "llm.request.model_name") or first_present(
         settings, "model", "model_name"
     )
+    tools = unflatten(attributes, "llm.tools")
     found = {
         semconv.REQUEST_MODEL: model,
         semconv.RESPONSE_MODEL: attributes.get("llm.response.model_name"),
+        semconv.TOOL_DEFINITIONS: [*map(_tool_definition, tools)] if isinstance(tools, list) else None,
         **{key: first_present(attributes, *names) for key, names in _OTHER_TOKEN_NAMES.items()},
     }
     return without_none(found)
+
+
+def _tool_definition(listed: Any) -> Any:
+    """The schema of a tool in OpenInference's list; Anthropic's have the name beside it, OpenAI's one level below."""
+    tool = listed.get("tool") if isinstance(listed, Mapping) else None
+    return decode_json(tool.get("json_schema")) if isinstance(tool, Mapping) else None
 
 
 def _messages_of_call(record: SpanRecord) -> dict[str, Any]:

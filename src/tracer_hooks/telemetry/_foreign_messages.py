@@ -349,12 +349,8 @@ def handoff_target(record: SpanRecord) -> str | None:
     out the tool's name.
     """
     target = record.name.removeprefix("handoff to ")
-    named = first_filled(record.attributes, semconv.TOOL_NAME, semconv.OI_TOOL_NAME) or _transfer_to(target)
-    return target if target != record.name and named == _transfer_to(target) else None
-
-
-def _transfer_to(agent: str) -> str:
-    return f"transfer_to_{agent}"
+    named = first_filled(record.attributes, semconv.TOOL_NAME, semconv.OI_TOOL_NAME)
+    return target if target != record.name and named in (None, f"transfer_to_{target}") else None
 
 
 def event_messages(events: Sequence[SpanEvent]) -> tuple[list[Message], list[Message]]:
@@ -404,7 +400,7 @@ class ToolResult:
 def tool_attributes(record: SpanRecord, parent: SpanRecord | None) -> dict[str, Any]:
     """The GenAI attributes of a tool span, from whatever keys it has."""
     if (target := handoff_target(record)) is not None:
-        return {semconv.TOOL_NAME: _transfer_to(target), semconv.TRANSFER_TARGET: target}
+        return {semconv.TOOL_NAME: f"transfer_to_{target}", semconv.TRANSFER_TARGET: target}
     name = tool_name(record)
     result = tool_result(record)
     requested = _requested_by(parent, name, result.call_id)
