@@ -125,7 +125,7 @@ def decode_spans(nodes: Iterable[object], place: str) -> OtlpContent:
         nodes: The spans.
         place: Where they come from; errors begin with it.
     """
-    parts = (_scan_span(node, f"{place}, span {number}", {}, "") for number, node in enumerate(nodes))
+    parts = (_scan_span(node, f"{place}, span {number}", {}, _Scope()) for number, node in enumerate(nodes))
     return _sorted_out(chain.from_iterable(parts))
 
 
