@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import functools
 import json
 import os
 import re
+import ssl
 import urllib.error
 import urllib.request
 from collections.abc import Iterable
@@ -82,6 +84,7 @@ def destinations_of(named: str | Iterable[str]) -> tuple[Destination, ...]:
     urls = [url.strip() for text in texts for url in text.split(",") if url.strip()]
     if not urls:
         raise ConfigError(f"publish names no backend, expected a URL such as {EXAMPLES}")
+    _opener()
     return tuple(dict.fromkeys(map(_destination, urls)))
 
 
@@ -139,6 +142,13 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
         return None
 
 
+@functools.cache
+def _opener() -> urllib.request.OpenerDirector:
+    """Made once, and before the first run: it reads the system's certificates, for milliseconds."""
+    https = urllib.request.HTTPSHandler(context=ssl.create_default_context())
+    return urllib.request.build_opener(_NoRedirects, https)
+
+
 def send_request(
     destination: Destination, method: str, path: str, body: object = None, *, timeout_s: float = TIMEOUT_S
 ) -> Any:
@@ -162,7 +172,7 @@ def send_request(
     data = json.dumps(body).encode() if body is not None else None
     request = urllib.request.Request(destination.address + path, data, headers, method=method)
     try:
-        with urllib.request.build_opener(_NoRedirects).open(request, timeout=timeout_s) as answer:
+        with _opener().open(request, timeout=timeout_s) as answer:
             text = answer.read(_MOST_BYTES)
     except urllib.error.HTTPError as error:
         raise _refusal(destination, error) from None
