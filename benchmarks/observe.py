@@ -1,4 +1,4 @@
-"""Cost of ``tracer_hooks.observe()`` to the run: time a span, time until a run is diagnosed, and bounds that hold.
+"""Cost of ``tracer_hooks.observe()`` to the run: time a span, to a diagnosis, to publish, and at the bounds.
 
     python benchmarks/observe.py [--rounds 9] [--spans 3000] [--open 10000] [--json FILE]
 
@@ -22,6 +22,10 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.trace import use_span
 
 import tracer_hooks
+from tracer_hooks.config import CaptureConfig, ContentCapture
+from tracer_hooks.publishing import publisher_for
+from tracer_hooks.schema import RunOutcome, Step, Trajectory
+from tracer_hooks.telemetry import Capture
 
 MESSAGES = json.dumps([{"role": "assistant", "parts": [{"type": "text", "content": "There are 12 copies. " * 20}]}])
 CHAT = {"gen_ai.operation.name": "chat", "gen_ai.output.messages": MESSAGES}
@@ -84,6 +88,21 @@ def seconds_to_diagnosis(rounds: int) -> list[float]:
     return waits
 
 
+def publish_milliseconds(number: int) -> list[float]:
+    """Time that publishing takes in the thread that diagnoses, for a backend that is down, in milliseconds."""
+    steps = tuple(Step(index=place, agent="a", content=f"There are {place} copies. " * 20) for place in range(20))
+    run = Trajectory(run_id="r", trace_id="1" * 32, team="desk", steps=steps, outcome=RunOutcome.FAILED)
+    found = tracer_hooks.diagnose(run, expected="17")
+    publisher = publisher_for("phoenix://127.0.0.1:1/default")
+    capture = Capture(CaptureConfig(export=ContentCapture.REDACTED))
+    spent = []
+    for _ in range(number):
+        began = time.perf_counter()
+        publisher.publish(run, found, capture)
+        spent.append((time.perf_counter() - began) * 1e3)
+    return spent
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -101,6 +120,7 @@ def main() -> None:
     added = [after - before for before, after in pairs]
     waits = seconds_to_diagnosis(given.rounds)
     crowded = open_traces(given.open)
+    published = publish_milliseconds(500)
     found = {
         "span without": plain,
         "span observed": observed,
@@ -108,6 +128,8 @@ def main() -> None:
         "added a span, most": max(added),
         "seconds to diagnosis, median": statistics.median(waits),
         "seconds to diagnosis, most": max(waits),
+        "ms to publish, median": statistics.median(published),
+        "ms to publish, most": max(published),
         f"µs a span with {given.open} open runs": crowded["µs a span"],
         f"MB for {given.open} open runs": crowded["MB"],
     }
