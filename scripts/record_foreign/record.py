@@ -1,7 +1,8 @@
 """Records the traces that other instrumentations write of the golden scenario: ``record.py NAME... [--out FOLDER]``.
 
 Each recording is the team researcher (lookup) -> writer -> reviewer on a scripted model, played twice: as in
-``tests/golden/pipeline.json``, and with the writer's number wrong. See README.md for what must be installed.
+``tests/golden/pipeline.json``, and with the writer's number wrong. ``--handoff`` plays the team in which triage
+hands over to billing, or lead asks expert. See README.md for what must be installed.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from other_frameworks import OTHERS, final_answers
+from other_frameworks import HANDOFFS, OTHERS, TRANSFERS, final_answers
 from our_frameworks import OURS
 from scrubbing import write_scrubbed
 
@@ -34,14 +35,17 @@ def main() -> int:
     parser.add_argument("name", choices=sorted(PLAYERS))
     parser.add_argument("--wrong", action="store_true", help="with the writer's number wrong")
     parser.add_argument("--failing-tool", action="store_true", help="with a tool that raises")
+    parser.add_argument("--handoff", action="store_true", help="the team that hands over or delegates")
     parser.add_argument("--out", type=Path, default=FIXTURES)
     options = parser.parse_args()
     memory = InMemorySpanExporter()
     provider = TracerProvider(resource=Resource({"service.name": "pipeline"}))
     provider.add_span_processor(SimpleSpanProcessor(memory))
     trace.set_tracer_provider(provider)
-    with ScriptedLLM(rules=script(options.name, wrong=options.wrong)) as llm:
-        PLAYERS[options.name](llm, provider, closed() if options.failing_tool else lookup)
+    rules = TRANSFERS[options.name] if options.handoff else script(options.name, wrong=options.wrong)
+    with ScriptedLLM(rules=rules) as llm:
+        play = (HANDOFFS if options.handoff else PLAYERS)[options.name]
+        play(llm, provider, closed() if options.failing_tool else lookup)
         if llm.unmatched:
             print(f"the script has no answer to {llm.unmatched[0]}", file=sys.stderr)
             return 1
@@ -59,6 +63,8 @@ def kind_of(options: argparse.Namespace) -> str:
     """Which of the recordings it is."""
     if options.failing_tool:
         return "failing_tool"
+    if options.handoff:
+        return "handoff"
     return "wrong" if options.wrong else "golden"
 
 

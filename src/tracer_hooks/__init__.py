@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from tracer_hooks.rerun import resume as resume
     from tracer_hooks.runtime import Attempt as Attempt
     from tracer_hooks.runtime import HookOptions as HookOptions
+    from tracer_hooks.runtime import Observer as Observer
     from tracer_hooks.runtime import RetryBoundary as RetryBoundary
     from tracer_hooks.runtime import TeamRun as TeamRun
     from tracer_hooks.runtime import arun as arun
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from tracer_hooks.runtime import flush as flush
     from tracer_hooks.runtime import hook as hook
     from tracer_hooks.runtime import last_run as last_run
+    from tracer_hooks.runtime import observe as observe
     from tracer_hooks.runtime import run as run
     from tracer_hooks.runtime import tags as tags
     from tracer_hooks.runtime import unhook as unhook

@@ -14,7 +14,7 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
@@ -256,12 +256,13 @@ class BackgroundQueue(Generic[Item]):
     Args:
         name: Of the thread.
         max_items: How many may wait; what is then done with one more is said in :meth:`_admit`.
-        stage: Of the process' end, in which it is waited for: 0; 1 for work that follows from the others'; 2 for what
-            depends on other machines, in what is left of the time, so that nothing here is lost for its sake.
+        order: Whoever waits for all work waits for those with a lower number first, since their work leads to more of
+            the others': -1 for runs that are taken up, 1 for what is written or told in the end, 2 for what depends
+            on another machine, so that nothing is lost on this one for its sake.
     """
 
-    def __init__(self, name: str, *, max_items: int = 1_000, stage: int = 0) -> None:
-        self.stage = stage
+    def __init__(self, name: str, *, max_items: int = 1_000, order: int = 0) -> None:
+        self.order = order
         self._name = name
         self._limit = max_items
         self._reset()
@@ -423,12 +424,12 @@ class TaskQueue(BackgroundQueue[_Task]):
         name: Of the thread.
         lost: Says, given a number, what is dropped: completes "tracer-hooks did not wait ... for".
         max_items: How many may wait; beyond that, new ones are not taken.
-        stage: As for :class:`BackgroundQueue`.
+        order: As for :class:`BackgroundQueue`.
     """
 
-    def __init__(self, name: str, lost: Callable[[int], str], *, max_items: int = 1_000, stage: int = 0) -> None:
+    def __init__(self, name: str, lost: Callable[[int], str], *, max_items: int = 1_000, order: int = 0) -> None:
         self._lost_in_words = lost
-        super().__init__(name, max_items=max_items, stage=stage)
+        super().__init__(name, max_items=max_items, order=order)
 
     def submit(self, work: Callable[[], object], instead: Callable[[], object] | None = None) -> bool:
         """Take ``work``; says whether it was taken.
@@ -486,7 +487,15 @@ def before_exit(call: Callable[[], object]) -> None:
 def wait_for_all(seconds: float) -> bool:
     """Wait so long at most until all work in the background is done; whether it is. Nothing is given up."""
     deadline = time.monotonic() + seconds
-    return all([queue.drain(deadline) for queue in sorted(_queues, key=lambda queue: queue.stage)])
+    return all([queue.drain(deadline) for queue in _in_order()])
+
+
+def _in_order() -> Iterator[BackgroundQueue[Any]]:
+    """Each queue once, those whose work leads to others' first; that may make queues, which then come as well."""
+    seen: list[BackgroundQueue[Any]] = []
+    while left := [queue for queue in _queues if queue not in seen]:
+        seen.append(min(left, key=lambda queue: queue.order))
+        yield seen[-1]
 
 
 def wait_at_exit() -> None:
@@ -496,16 +505,15 @@ def wait_at_exit() -> None:
     for call in _exit_calls:
         call()
     seconds = exit_seconds()
-    end = time.monotonic() + seconds
-    for stage, share in enumerate((1 - _LAST_SHARE, _LAST_SHARE, 1.0)):
-        deadline = min(time.monotonic() + seconds * share, end)
-        for queue in [queue for queue in _queues if queue.stage == stage]:
-            try:
-                is_done = queue.drain(deadline)
-            except KeyboardInterrupt:  # whoever presses Ctrl-C at the end wants the end
-                is_done, deadline = False, 0.0
-            if not is_done:
-                queue.give_up()
+    began = time.monotonic()
+    for queue in _in_order():
+        share = 1.0 if queue.order > 0 else 1 - _LAST_SHARE
+        try:
+            is_done = queue.drain(began + seconds * share)
+        except KeyboardInterrupt:  # whoever presses Ctrl-C at the end wants the end
+            is_done, seconds = False, 0.0
+        if not is_done:
+            queue.give_up()
 
 
 @functools.cache

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from typing import Final
 
-GENAI_VERSION: Final = "1.41-dev"
+GENAI_VERSION: Final = "1.42.0-dev"
 """The edition of the GenAI conventions that these names follow."""
+SCHEMA_URL: Final = f"https://opentelemetry.io/schemas/gen-ai-dev/{GENAI_VERSION}"
+"""What our spans name as their schema, so that a reader knows the edition."""
 
 # --- GenAI: operations ---------------------------------------------------------------------------------------------
 OP_INVOKE_WORKFLOW: Final = "invoke_workflow"
@@ -21,6 +23,19 @@ OP_CHAT: Final = "chat"
 OP_GENERATE_CONTENT: Final = "generate_content"
 OP_TEXT_COMPLETION: Final = "text_completion"
 OP_EXECUTE_TOOL: Final = "execute_tool"
+OP_PLAN: Final = "plan"
+OP_EMBEDDINGS: Final = "embeddings"
+OP_RETRIEVAL: Final = "retrieval"
+OP_SEARCH_MEMORY: Final = "search_memory"
+MEMORY_OPERATIONS: Final = (
+    OP_SEARCH_MEMORY,
+    "create_memory",
+    "update_memory",
+    "upsert_memory",
+    "delete_memory",
+    "create_memory_store",
+    "delete_memory_store",
+)
 OP_DIAGNOSE: Final = "diagnose"
 """Ours; the conventions have no operation for judging a run."""
 
@@ -32,7 +47,14 @@ SYSTEM: Final = "gen_ai.system"
 WORKFLOW_NAME: Final = "gen_ai.workflow.name"
 AGENT_NAME: Final = "gen_ai.agent.name"
 AGENT_DESCRIPTION: Final = "gen_ai.agent.description"
+CALLER_TYPE: Final = "gen_ai.caller.type"
+"""``agent`` or ``workflow``."""
+CALLER_NAME: Final = "gen_ai.caller.name"
 CONVERSATION_ID: Final = "gen_ai.conversation.id"
+CONVERSATION_COMPACTED: Final = "gen_ai.conversation.compacted"
+"""Whether a summary stands in place of earlier messages."""
+PROMPT_NAME: Final = "gen_ai.prompt.name"
+PROMPT_VERSION: Final = "gen_ai.prompt.version"
 REQUEST_MODEL: Final = "gen_ai.request.model"
 REQUEST_TEMPERATURE: Final = "gen_ai.request.temperature"
 REQUEST_STREAM: Final = "gen_ai.request.stream"
@@ -46,17 +68,31 @@ USAGE_PROMPT_TOKENS: Final = "gen_ai.usage.prompt_tokens"
 """Old name of :data:`USAGE_INPUT_TOKENS`; read, never written."""
 USAGE_COMPLETION_TOKENS: Final = "gen_ai.usage.completion_tokens"
 """Old name of :data:`USAGE_OUTPUT_TOKENS`; read, never written."""
+USAGE_CACHE_READ_TOKENS: Final = "gen_ai.usage.cache_read.input_tokens"
+USAGE_CACHE_WRITE_TOKENS: Final = "gen_ai.usage.cache_write.input_tokens"
+USAGE_CACHE_CREATION_TOKENS: Final = "gen_ai.usage.cache_creation.input_tokens"
+"""Old name of :data:`USAGE_CACHE_WRITE_TOKENS`; read, never written."""
+USAGE_REASONING_TOKENS: Final = "gen_ai.usage.reasoning.output_tokens"
 INPUT_MESSAGES: Final = "gen_ai.input.messages"
 OUTPUT_MESSAGES: Final = "gen_ai.output.messages"
 SYSTEM_INSTRUCTIONS: Final = "gen_ai.system_instructions"
 TOOL_NAME: Final = "gen_ai.tool.name"
 TOOL_DESCRIPTION: Final = "gen_ai.tool.description"
+TOOL_DEFINITIONS: Final = "gen_ai.tool.definitions"
 TOOL_CALL_ID: Final = "gen_ai.tool.call.id"
 TOOL_CALL_ARGUMENTS: Final = "gen_ai.tool.call.arguments"
 TOOL_CALL_RESULT: Final = "gen_ai.tool.call.result"
+RETRIEVAL_QUERY: Final = "gen_ai.retrieval.query.text"
+RETRIEVAL_DOCUMENTS: Final = "gen_ai.retrieval.documents"
+MEMORY_QUERY: Final = "gen_ai.memory.query.text"
+MEMORY_RECORDS: Final = "gen_ai.memory.records"
+MEMORY_RECORD_ID: Final = "gen_ai.memory.record.id"
 TRANSFER_MODE: Final = "gen_ai.transfer.mode"
 TRANSFER_TARGET: Final = "gen_ai.transfer.target.name"
 ERROR_TYPE: Final = "error.type"
+
+MCP_METHOD: Final = "mcp.method.name"
+MCP_CALL_TOOL: Final = "tools/call"
 
 TRANSFER_PASS_CONTROL: Final = "pass_control"
 TRANSFER_RETURN: Final = "return_to_caller"
@@ -70,6 +106,8 @@ EVALUATION_EXPLANATION: Final = "gen_ai.evaluation.explanation"
 
 # --- OpenTelemetry: exception event --------------------------------------------------------------------------------
 EVENT_EXCEPTION: Final = "exception"
+EVENT_OPERATION_EXCEPTION: Final = "gen_ai.client.operation.exception"
+"""The exception of a model call; an event of the log, which some write on the span."""
 EXCEPTION_TYPE: Final = "exception.type"
 EXCEPTION_MESSAGE: Final = "exception.message"
 EXCEPTION_STACKTRACE: Final = "exception.stacktrace"
@@ -80,6 +118,7 @@ OI_KIND_CHAIN: Final = "CHAIN"
 OI_KIND_AGENT: Final = "AGENT"
 OI_KIND_LLM: Final = "LLM"
 OI_KIND_TOOL: Final = "TOOL"
+OI_KIND_RETRIEVER: Final = "RETRIEVER"
 OI_KIND_EVALUATOR: Final = "EVALUATOR"
 OI_INPUT_VALUE: Final = "input.value"
 OI_INPUT_MIME: Final = "input.mime_type"
@@ -94,6 +133,10 @@ OI_LLM_INPUT_MESSAGES: Final = "llm.input_messages"
 OI_LLM_OUTPUT_MESSAGES: Final = "llm.output_messages"
 OI_LLM_TOKENS_PROMPT: Final = "llm.token_count.prompt"
 OI_LLM_TOKENS_COMPLETION: Final = "llm.token_count.completion"
+OI_LLM_TOKENS_CACHE_READ: Final = "llm.token_count.prompt_details.cache_read"
+OI_LLM_TOKENS_CACHE_WRITE: Final = "llm.token_count.prompt_details.cache_write"
+OI_LLM_TOKENS_REASONING: Final = "llm.token_count.completion_details.reasoning"
+OI_RETRIEVAL_DOCUMENTS: Final = "retrieval.documents"
 OI_TOOL_NAME: Final = "tool.name"
 OI_TOOL_DESCRIPTION: Final = "tool.description"
 OI_TOOL_ID: Final = "tool.id"
@@ -103,9 +146,20 @@ OI_EVALUATION_NAME: Final = "evaluations.0.evaluation.name"
 OI_EVALUATION_SCORE: Final = "evaluations.0.evaluation.score"
 OI_EVALUATION_LABEL: Final = "evaluations.0.evaluation.label"
 OI_EVALUATION_EXPLANATION: Final = "evaluations.0.evaluation.explanation"
+OI_EVALUATION_ANNOTATOR_KIND: Final = "evaluations.0.evaluation.annotator_kind"
+OI_EVALUATION_IDENTIFIER: Final = "evaluations.0.evaluation.identifier"
+OI_EVALUATION_METADATA: Final = "evaluations.0.evaluation.metadata"
+"""A JSON object as a string."""
+OI_ANNOTATOR_CODE: Final = "CODE"
+OI_ANNOTATOR_LLM: Final = "LLM"
 
 MIME_TEXT: Final = "text/plain"
 MIME_JSON: Final = "application/json"
+
+# --- Logfire -------------------------------------------------------------------------------------------------------
+LOGFIRE_FEEDBACK_NAME: Final = "logfire.feedback.name"
+"""Makes a span feedback on its parent; the value stands under the key that this names."""
+LOGFIRE_FEEDBACK_COMMENT: Final = "logfire.feedback.comment"
 
 # --- our own -------------------------------------------------------------------------------------------------------
 RUN_ID: Final = "tracer_hooks.run.id"
@@ -155,6 +209,7 @@ DIAGNOSIS_FINDINGS: Final = "tracer_hooks.diagnosis.findings"
 DIAGNOSIS_ERROR_MODE: Final = "tracer_hooks.diagnosis.error_mode"
 DIAGNOSIS_ATTRIBUTOR: Final = "tracer_hooks.diagnosis.attributor"
 DIAGNOSIS_ABSTAINED: Final = "tracer_hooks.diagnosis.abstained"
+DIAGNOSIS_ABSTAINED_REASON: Final = "tracer_hooks.diagnosis.abstained_reason"
 
 WITHHELD: Final = "tracer_hooks.withheld"
 """On an exception's event: the attributes that content capture keeps back."""
@@ -168,14 +223,20 @@ CONTENT_KEYS: Final = frozenset(
         OUTPUT_MESSAGES,
         SYSTEM_INSTRUCTIONS,
         AGENT_DESCRIPTION,
+        TOOL_DEFINITIONS,
         TOOL_DESCRIPTION,
         OI_TOOL_DESCRIPTION,
         TOOL_CALL_ARGUMENTS,
         TOOL_CALL_RESULT,
+        RETRIEVAL_QUERY,
+        RETRIEVAL_DOCUMENTS,
+        MEMORY_QUERY,
+        MEMORY_RECORDS,
         OI_INPUT_VALUE,
         OI_OUTPUT_VALUE,
         EVALUATION_EXPLANATION,
         OI_EVALUATION_EXPLANATION,
+        LOGFIRE_FEEDBACK_COMMENT,
         RUN_TASK,
         RUN_FINAL_OUTPUT,
         RUN_AGENTS,

@@ -73,7 +73,8 @@ def test_export_in_every_format(command: Command, stored: tracer_hooks.TeamRun) 
         assert [step.content for step in record.trajectory.steps] == [step.content for step in first.steps]
         assert record.trajectory.agents == first.agents
         assert command("diagnose", name, "--json").json["results"][0]["run_id"] == first.run_id
-    assert "resourceSpans" in json.loads(command("runs", "export", first.run_id, "--format", "otlp").out)
+    (told,) = json.loads(command("runs", "export", first.run_id, "--format", "otlp").out)["resourceSpans"]
+    assert told["scopeSpans"][0]["spans"][-1]["name"].startswith("diagnose ")
     page = command("runs", "export", ids(stored)[1], "--format", "html").out
     assert page.lower().startswith("<!doctype html>")
     assert all(run_id in page for run_id in ids(stored)), "a report has every attempt of the call"

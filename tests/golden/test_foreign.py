@@ -12,7 +12,7 @@ import pytest
 import tracer_hooks
 from tracer_hooks.datasets import lacks, load
 from tracer_hooks.frameworks import get_adapter
-from tracer_hooks.schema import RunOutcome, Step, Trajectory, from_json, to_json
+from tracer_hooks.schema import RunOutcome, Step, StepKind, Trajectory, from_json, to_json
 from tracer_hooks.testing import ScriptedLLM, observed
 from tracer_hooks_testing import TASK, Scenario
 
@@ -82,6 +82,7 @@ def test_a_recording_gives_the_steps_of_the_scenario(name: str, kind: str) -> No
         ("openinference_crewai", "the table is closed", None),
         ("openinference_smolagents", "ValueError: the table is closed", None),
         ("strands", "the table is closed", None),
+        ("agent_framework", "ValueError('the table is closed')", None),
         # It hides the error from its trace and from the model, and its span says both what failed and what it told.
         (
             "openinference_openai_agents",
@@ -98,6 +99,57 @@ def test_a_tool_that_raised_has_failed(name: str, error: str, result: str | None
     assert (call.result, call.attempts) == (result, 1)
     assert [read_step(step) for step in run.steps[1:]] == expected_steps(name, wrong=False)[1:]
     assert run.outcome is RunOutcome.UNKNOWN
+
+
+# --- the team in which triage looks the number up and hands over to billing ---
+@pytest.mark.parametrize(
+    ("name", "tool", "received"),
+    [
+        ("agent_framework", "handoff_to_billing", [None]),
+        ("google_adk", "transfer_to_agent", [None, 0, 1]),  # which has the user quote what the others did
+        ("openinference_openai_agents", "transfer_to_billing", [None, 0, 1]),
+    ],
+)
+def test_a_hand_off_names_who_goes_on(name: str, tool: str, received: list[int | None]) -> None:
+    run = read(f"{name}_handoff")
+    assert [(step.agent, step.kind, step.recipient) for step in run.steps] == [
+        ("triage", StepKind.TOOL_CALL, None),
+        ("triage", StepKind.HANDOFF, "billing"),
+        ("billing", StepKind.MESSAGE, None),
+    ]
+    assert [call.name for step in run.steps for call in step.tool_calls] == ["lookup", tool]
+    found = run.steps[0].tool_calls[0].result
+    assert found == "Six times seven is 42 according to the table."
+    assert [item.step for item in run.steps[2].inputs] == received
+    assert [item.text for item in run.steps[2].inputs if item.step == 0] == [found] * received.count(0)
+    assert (run.task, run.final_output) == (NATIVE["task"], "The refund of 42 is on its way.")
+    assert run.agent_names == ("triage", "billing")
+    assert "lookup" in run.agents[0].tools
+    assert lacks(run) == ()
+
+
+def test_an_agent_that_is_asked_by_a_tool_acts_between_its_callers_steps() -> None:
+    run = read("pydantic_ai_handoff")
+    assert [(step.agent, step.content) for step in run.steps] == [
+        ("lead", ""),
+        ("expert", ""),
+        ("expert", "I found that it is 42."),
+        ("lead", "In short, the answer is 42."),
+    ]
+    assert [(c.name, c.result) for step in run.steps for c in step.tool_calls] == [
+        ("ask_expert", "I found that it is 42."),
+        ("lookup", "Six times seven is 42 according to the table."),
+    ]
+    assert (run.task, run.final_output) == (NATIVE["task"], "In short, the answer is 42.")
+    assert (run.agent_names, lacks(run)) == (("lead", "expert"), ())
+
+
+def test_a_tool_that_raised_and_ended_the_run_is_why_it_failed() -> None:
+    run = read("pydantic_ai_failing_tool")
+    assert (run.outcome, run.outcome_reason) == (RunOutcome.FAILED, "ValueError: the table is closed")
+    assert [call.error for step in run.steps for call in step.tool_calls] == ["the table is closed"]
+    found = tracer_hooks.diagnose(run)
+    assert (found.agent, found.step) == ("researcher", 0)
 
 
 # --- told that it failed, and what was expected ---

@@ -13,7 +13,7 @@ import pytest
 
 from tracer_hooks.frameworks import get_adapter
 from tracer_hooks.schema import Step, Trajectory
-from tracer_hooks.testing import Observer, ScriptedLLM, observed, span_tree
+from tracer_hooks.testing import RecordingHost, ScriptedLLM, observed, span_tree
 from tracer_hooks_testing import TASK, ContractTeams, Scenario
 
 HERE = Path(__file__).parent
@@ -59,7 +59,7 @@ def normalised_step(step: Step) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module", params=FRAMEWORKS)
-def observer(request: pytest.FixtureRequest) -> Observer:
+def observer(request: pytest.FixtureRequest) -> RecordingHost:
     teams = load_teams(request.param)
     with ScriptedLLM(rules=teams.script(Scenario.PIPELINE)) as llm:
         team = teams.pipeline(llm)
@@ -69,13 +69,13 @@ def observer(request: pytest.FixtureRequest) -> Observer:
     return observer
 
 
-def expected(path: Path, actual: str, observer: Observer) -> str:
+def expected(path: Path, actual: str, observer: RecordingHost) -> str:
     if os.environ.get("TRACER_HOOKS_UPDATE_GOLDEN") == "1" and observer.trajectory.framework == "python":
         path.write_text(actual, encoding="utf-8")
     return path.read_text(encoding="utf-8")
 
 
-def test_the_trajectory_is_the_same_in_every_framework(observer: Observer) -> None:
+def test_the_trajectory_is_the_same_in_every_framework(observer: RecordingHost) -> None:
     actual = json.dumps(normalised(observer.trajectory), indent=2, ensure_ascii=False) + "\n"
     assert json.loads(actual) == json.loads(expected(TRAJECTORY, actual, observer))
     agents = {spec.name: str(spec.instructions) for spec in observer.trajectory.agents}
@@ -83,6 +83,6 @@ def test_the_trajectory_is_the_same_in_every_framework(observer: Observer) -> No
         assert words in agents[name]
 
 
-def test_the_span_tree_is_the_same_in_every_framework(observer: Observer) -> None:
+def test_the_span_tree_is_the_same_in_every_framework(observer: RecordingHost) -> None:
     actual = span_tree(observer.spans) + "\n"
     assert actual == expected(TREE, actual, observer)

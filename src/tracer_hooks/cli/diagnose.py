@@ -39,6 +39,7 @@ if TYPE_CHECKING:  # at run time with the work: help and usage errors need no re
     from tracer_hooks.diagnosis import Attributor
     from tracer_hooks.report import ReportRun
     from tracer_hooks.schema import Attribution, Trajectory
+    from tracer_hooks.telemetry import LateEmitter
 
 _BATCH = 64
 _TRACES = 100
@@ -96,6 +97,7 @@ def diagnose_command(
     """
     from tracer_hooks.datasets import OutcomeOverride
     from tracer_hooks.diagnosis import explainer
+    from tracer_hooks.telemetry import LateEmitter
 
     if as_json and as_markdown:
         raise ConfigError("--json and --markdown exclude each other, expected one of them")
@@ -106,13 +108,15 @@ def diagnose_command(
     attribute: Callable[..., Iterator[Attribution | str]] = _in_process
     if engine is Engine.RAY:
         attribute = partial(_on_ray, require("ray", extra="ray", feature="diagnosing on a Ray cluster"))
+    emitter = LateEmitter()  # for a command that runs under opentelemetry-instrument
     stored: set[str] = set()
     records = _records(targets, file_format, store, stored, backends)
     results = []
     with ProgressDisplay(err(), transient=True, on_terminals_only=True, hidden=as_json) as progress:
         progress.update("runs", "diagnosing", 0, None)
         while batch := list(itertools.islice(records, _BATCH)):
-            for result in _diagnosed(batch, stated, partial(attribute, attributor, passing, expected), explained):
+            answers = partial(attribute, attributor, passing, expected)
+            for result in _diagnosed(batch, stated, answers, explained, emitter):
                 results.append(result)
                 progress.update("runs", "diagnosing", len(results), None)
                 if as_markdown:
@@ -251,6 +255,7 @@ def _diagnosed(
     stated: OutcomeOverride,
     attribute: Callable[[Sequence[Trajectory]], Iterator[Attribution | str]],
     explained: Callable[[Trajectory, Attribution], Attribution],
+    emitter: LateEmitter,
 ) -> Iterator[Diagnosed]:
     read = [
         stated.of(record.trajectory) if record.error is None and record.trajectory is not None else None
@@ -262,10 +267,13 @@ def _diagnosed(
             yield Diagnosed(source=record.source, error=str(record.error or "no trajectory"))
             continue
         answer = next(answers)
+        found = None if isinstance(answer, str) else explained(run.trajectory, answer)
+        if found is not None:
+            emitter.emit(run.trajectory, found)
         yield Diagnosed(
             source=record.source,
             trajectory=run.trajectory,
-            attribution=None if isinstance(answer, str) else explained(run.trajectory, answer),
+            attribution=found,
             error=answer if isinstance(answer, str) else None,
             outcome_source=run.source,
             note=run.note,

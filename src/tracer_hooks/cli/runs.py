@@ -222,7 +222,7 @@ def export_run(
     out: Annotated[Path | None, typer.Option("--out", "-o", help="The file; default stdout.")] = None,
     store: Store = None,
 ) -> None:
-    """Write one run as a trajectory, an OTLP trace, or an HTML report."""
+    """Write one run as a trajectory, an OTLP trace with the diagnosis, or an HTML report."""
     from tracer_hooks.schema import to_json
 
     with existing_store(store) as kept:
@@ -235,7 +235,7 @@ def export_run(
     elif file_format is ExportFormat.OTLP:
         from tracer_hooks.telemetry import export_request, to_spans
 
-        text = json.dumps(export_request(to_spans(found.trajectory)), ensure_ascii=False) + "\n"
+        text = json.dumps(export_request(to_spans(found.trajectory, found.attribution)), ensure_ascii=False) + "\n"
     else:
         text = to_json(found.trajectory) + "\n"
     write_result(text, out, again="tracer-hooks runs export RUN --out FILE")

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tracer_hooks.datasets._near_duplicates import near_duplicates as near_duplicates
     from tracer_hooks.datasets._record import LoadedRecord as LoadedRecord
     from tracer_hooks.datasets._record import refused as refused
+    from tracer_hooks.datasets._stated import WITHOUT_CONTENT as WITHOUT_CONTENT
     from tracer_hooks.datasets._stated import OutcomeOverride as OutcomeOverride
     from tracer_hooks.datasets._stated import OutcomeSource as OutcomeSource
     from tracer_hooks.datasets._stated import OverriddenRun as OverriddenRun

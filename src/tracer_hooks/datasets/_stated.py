@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tracer_hooks.errors import ConfigError
-from tracer_hooks.schema import RunOutcome, Step, Trajectory
+from tracer_hooks.schema import RunOutcome, Step, StepKind, Trajectory
 from tracer_hooks.values import compare_values
 
 OutcomeSource = Literal["trace", "stated", "expected answer"]
 """Who decided how a run ended: the trace itself, the person who asks, or the comparison with the expected answer."""
+WITHOUT_CONTENT = "texts (recorded without content)"
 _FAREWELL = re.compile(r"\W*(?:terminate|exit|done|tasks? (?:is )?complete[d]?)?\W*", re.IGNORECASE)
 """A message that says no more than that the conversation is over."""
 
@@ -146,12 +147,13 @@ def lacks(trajectory: Trajectory) -> tuple[str, ...]:
         return ("steps",)
     found = ["agent names"] if _is_unnamed(trajectory) else []
     if not _has_text(trajectory):
-        return (*found, "texts (recorded without content)")
+        return (*found, WITHOUT_CONTENT)
     calls = [call for step in steps for call in step.tool_calls]
     found += [] if any(step.content for step in steps) else ["texts"]
     found += _part("inputs", [any(item.text for item in step.inputs) for step in _first_steps(steps)])
     found += ["tool calls"] if _hides_tool_calls(trajectory) else []
     found += _part("tool arguments", [call.arguments is not None for call in calls])
+    calls = [call for step in steps if step.kind is not StepKind.HANDOFF for call in step.tool_calls]
     found += _part("tool results", [call.result is not None or call.error is not None for call in calls])
     found += [] if trajectory.task else ["the task"]
     found += [] if trajectory.final_output else ["the final answer"]

@@ -118,7 +118,7 @@ class PublishQueue(BackgroundQueue[PendingDiagnosis]):
 
     def __init__(self, destination: Destination) -> None:
         self._destination = destination
-        super().__init__("tracer-hooks-publish", max_items=MOST_WAITING, stage=2)
+        super().__init__("tracer-hooks-publish", max_items=MOST_WAITING, order=2)
 
     def _reset(self) -> None:
         super()._reset()

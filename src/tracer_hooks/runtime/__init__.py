@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tracer_hooks.runtime._calibrated import forget_calibrated as forget_calibrated
     from tracer_hooks.runtime._calibrated import save_calibrated as save_calibrated
     from tracer_hooks.runtime._calibrated import team_card as team_card
-    from tracer_hooks.runtime._call_context import checked_diagnosis as checked_diagnosis
+    from tracer_hooks.runtime._conclude import checked_diagnosis as checked_diagnosis
     from tracer_hooks.runtime._diagnose import FiledRuns as FiledRuns
     from tracer_hooks.runtime._diagnose import diagnose as diagnose
     from tracer_hooks.runtime._hook import factory_of as factory_of
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from tracer_hooks.runtime._judging import read_result as read_result
     from tracer_hooks.runtime._judging import run_awaitable as run_awaitable
     from tracer_hooks.runtime._judging import shared_loop as shared_loop
+    from tracer_hooks.runtime._observe import Observer as Observer
+    from tracer_hooks.runtime._observe import observe as observe
     from tracer_hooks.runtime._options import HookOptions as HookOptions
     from tracer_hooks.runtime._options import tags as tags
     from tracer_hooks.runtime._rerunner import Judge as Judge

@@ -166,7 +166,7 @@ def _looking_queue() -> TaskQueue:
     return TaskQueue(
         "tracer-hooks-findings",
         lambda number: _count_of(number, "run to look at", "runs to look at"),
-        stage=1,  # the other queues lead to more of its work
+        order=1,  # the other queues lead to more of its work
     )
 
 

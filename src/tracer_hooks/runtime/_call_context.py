@@ -12,12 +12,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from tracer_hooks._guard import guard, logger, warn_once
-from tracer_hooks.diagnosis import Attributor, completed, fault_of_answer
 from tracer_hooks.frameworks import Adapter, Interventions, RunHost, RunResult, TeamCall
 from tracer_hooks.frameworks.plain import PlainTeam
 from tracer_hooks.repair import RetryBudget
 from tracer_hooks.replay import retimed, tape_of
-from tracer_hooks.runtime._archive import Archive, diagnose_later, look_later, save_later
+from tracer_hooks.runtime._archive import Archive, diagnose_later, save_later
+from tracer_hooks.runtime._conclude import diagnose_attempt, tell, tell_of
 from tracer_hooks.runtime._judging import (
     JudgedRunOutcome,
     Ruling,
@@ -36,32 +36,14 @@ from tracer_hooks.runtime._recovery import KeptSteps, Recovery
 from tracer_hooks.runtime._rerunner import Judge, Prepared, TeamSource, rerunner_of_call, weak_call
 from tracer_hooks.runtime._store_writer import Part
 from tracer_hooks.runtime._team_run import Attempt, TeamRun
-from tracer_hooks.schema import Attribution, RunKind, RunOutcome, Trajectory, to_text
+from tracer_hooks.schema import RunKind, RunOutcome, Trajectory, to_text
 from tracer_hooks.telemetry import (
     Content,
     RunInvocation,
     RunStart,
     current_run,
-    emit_diagnosis,
-    redacted_attribution,
-    suppressed,
     unrecorded,
 )
-
-
-def checked_diagnosis(
-    attributor: Attributor, trajectory: Trajectory, reference: str | None = None
-) -> Attribution | None:
-    """Return the answer of ``attributor``; None, with one warning, where its agents or steps are not there."""
-    answer: object = attributor.attribute(trajectory, reference=reference)
-    fault = fault_of_answer(answer, trajectory)
-    if fault is None:
-        # An Attribution, as the function has just seen.
-        return completed(answer, attributor, trajectory, reference)  # type: ignore[arg-type]
-    name = getattr(attributor, "name", type(attributor).__name__)
-    warn_once(f"{name}: {fault}", "tracer-hooks leaves out a diagnosis: the attributor %r %s", name, fault)
-    return None
-
 
 _BUDGETS: weakref.WeakKeyDictionary[RunInvocation, RetryBudget] = weakref.WeakKeyDictionary()
 """By the run that goes on in a call: hooked teams in it spend from the same budget."""
@@ -218,7 +200,7 @@ class CallContext:
             self._budget.record()  # first, whatever goes wrong below: it ends the retries
             with guard("learn from a trial"):
                 self.recovery.settle(attempt, time.monotonic() - opened.began, self.run)
-        _tell("on_attempt", self.options.on_attempt, attempt)
+        tell("on_attempt", self.options.on_attempt, attempt)
         return attempt
 
     def _discard(self, opened: OpenAttempt) -> None:
@@ -295,11 +277,7 @@ class CallContext:
                 self._archive.save(self.run, self._parts())
             finally:
                 self.run._done.set()
-        if self.run.attempts and self.run.outcome is RunOutcome.FAILED:
-            _tell("on_failure", self.options.on_failure, self.run)
-        if self.run.attempts and self.options.on_finding is not None:
-            with guard("look for findings in the run"):
-                look_later(functools.partial(_tell_findings, self.options.on_finding, self.run))
+        tell_of(self.run, self.options)
 
     def finish_off_the_loop(self) -> None:
         """:meth:`finish`: in the background where an event loop is running, or where a diagnosis goes on."""
@@ -320,21 +298,7 @@ class CallContext:
 
     # --- details ---------------------------------------------------------------------------------------------------
     def _diagnose(self, attempt: Attempt) -> None:
-        """Diagnose a failed attempt, once; a failure of ours leaves it without a diagnosis."""
-        wanted = attempt.outcome is RunOutcome.FAILED and self.options.diagnose not in (False, "off")
-        if not wanted or attempt.attribution is not None:
-            return
-        with guard("diagnose the run"), suppressed():
-            attributor = self.options.diagnostician_for(attempt.trajectory)
-            # On what is kept, the expected answer included: an attributor may send it elsewhere, and quotes it.
-            found = checked_diagnosis(attributor, attempt.trajectory, self._kept_reference)
-            attempt.attribution = redacted_attribution(found, self._gate) if found is not None else None
-            if attempt.attribution is not None:
-                emit_diagnosis(self._emitter, attempt.trajectory, attempt.attribution)
-                if (publisher := self.options.publisher) is not None:
-                    capture, provider = self._emitter.capture, self._emitter.provider
-                    run, found = attempt.trajectory, attempt.attribution
-                    publisher.publish(run, found, capture, provider=provider, is_traced=attempt.is_exported)
+        diagnose_attempt(attempt, self.options, self._kept_reference)
 
     @property
     def _kept_reference(self) -> str | None:
@@ -434,22 +398,6 @@ class CallContext:
         if self.options.check is not None:
             return None
         return compare_with_expected(self._reference, result.text) if self._reference is not None else self._undecided
-
-
-def _tell(name: str, callback: Callable[[Any], Any] | None, what: Any) -> None:
-    """Call back the user's own code; the run has its result and must keep it."""
-    if callback is None:
-        return
-    try:
-        callback(what)
-    except Exception as error:
-        logger.warning("%s raised %s: %s", name, type(error).__name__, error, exc_info=error)
-
-
-def _tell_findings(callback: Callable[[TeamRun], Any], run: TeamRun) -> None:
-    # Of a function, not a method: what waits must not keep the context, and with it the team, alive.
-    if run.findings:
-        _tell("on_finding", callback, run)
 
 
 def _assembled(

@@ -13,6 +13,7 @@ from tracer_hooks.diagnosis import Attributor, diagnose_trajectory, explainer, g
 from tracer_hooks.errors import ConfigError, TrajectoryError
 from tracer_hooks.runtime._team_run import TeamRun
 from tracer_hooks.schema import Attribution, RunOutcome, Trajectory
+from tracer_hooks.telemetry import LateEmitter
 
 if TYPE_CHECKING:
     from tracer_hooks.diagnosis import JudgeOptions
@@ -57,7 +58,8 @@ def diagnose(
     """Tell which agent, at which step, made the run fail.
 
     Traces of other libraries mostly do not say that a run failed. Say it: with ``outcome``, or with ``expected``.
-    Of a file or folder what you say holds for every run in it.
+    Of a file or folder what you say holds for every run in it. Where a global tracer provider is set up, the diagnosis
+    is exported into the run's trace.
 
     Args:
         target: A trajectory, a hooked run, or a file or folder in any format that ``tracer-hooks diagnose`` reads.
@@ -85,11 +87,13 @@ def diagnose(
         warnings.warn("diagnose(reference=...) is now diagnose(expected=...)", DeprecationWarning, stacklevel=2)
         expected = reference
     stated = OutcomeOverride(outcome=_outcome(outcome), reason=reason, expected=expected)
-    chosen, explained = get_attributor(attributor), explainer(explain)
+    chosen, explained, emitter = get_attributor(attributor), explainer(explain), LateEmitter()
 
     def one(trajectory: Trajectory) -> Attribution:
         run = stated.of(trajectory).trajectory
-        return explained(run, diagnose_trajectory(run, attributor=chosen, reference=expected))
+        found = explained(run, diagnose_trajectory(run, attributor=chosen, reference=expected))
+        emitter.emit(run, found)
+        return found
 
     if isinstance(target, TeamRun):
         target = target.trajectory

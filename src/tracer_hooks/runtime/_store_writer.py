@@ -79,7 +79,7 @@ class StoreWriter(BackgroundQueue[PendingCall]):
     def __init__(self, path: Path) -> None:
         self._path = path
         self._opened: RunStore | None = None
-        super().__init__("tracer-hooks-store", max_items=_MOST_CALLS, stage=1)
+        super().__init__("tracer-hooks-store", max_items=_MOST_CALLS, order=1)
 
     @property
     def is_failing(self) -> bool:

@@ -18,7 +18,7 @@ Migration = Callable[[dict[str, Any]], dict[str, Any]]
 
 MIGRATIONS: dict[int, Migration] = {1: lambda data: {**data, "schema_version": 2}}
 """``MIGRATIONS[n]`` turns a record of version n into one of version n + 1. Version 2 added what has a default: findings
-and explanation of a diagnosis, operands of a value's origin."""
+and explanation of a diagnosis, operands of a value's origin, cached and reasoning tokens."""
 
 
 def to_json(record: Record) -> str:

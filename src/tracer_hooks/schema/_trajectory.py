@@ -173,18 +173,19 @@ class Usage(Record):
     """Tokens read, cached ones included."""
     output_tokens: int = Field(default=0, ge=0)
     """Tokens written, reasoning included."""
+    cache_read_tokens: int = Field(default=0, ge=0)
+    """Of the tokens read, those that came out of the provider's cache."""
+    cache_write_tokens: int = Field(default=0, ge=0)
+    """Of the tokens read, those that were put into it."""
+    reasoning_tokens: int = Field(default=0, ge=0)
+    """Of the tokens written, those of the model's reasoning."""
 
     def __add__(self, other: Usage) -> Usage:
-        return Usage(
-            input_tokens=self.input_tokens + other.input_tokens, output_tokens=self.output_tokens + other.output_tokens
-        )
+        return Usage(**{name: count + getattr(other, name) for name, count in self})
 
     def __sub__(self, other: Usage) -> Usage:
         """Subtract ``other``; never below 0."""
-        return Usage(
-            input_tokens=max(0, self.input_tokens - other.input_tokens),
-            output_tokens=max(0, self.output_tokens - other.output_tokens),
-        )
+        return Usage(**{name: max(0, count - getattr(other, name)) for name, count in self})
 
     @property
     def total(self) -> int:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tracer_hooks.telemetry._capture import redacted_trajectory as redacted_trajectory
     from tracer_hooks.telemetry._evaluation import EVALUATION as EVALUATION
     from tracer_hooks.telemetry._evaluation import EvaluationLabel as EvaluationLabel
+    from tracer_hooks.telemetry._evaluation import LateEmitter as LateEmitter
     from tracer_hooks.telemetry._evaluation import StepEvaluation as StepEvaluation
     from tracer_hooks.telemetry._evaluation import emit_diagnosis as emit_diagnosis
     from tracer_hooks.telemetry._evaluation import evaluations_of as evaluations_of
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from tracer_hooks.telemetry._otlp_write import OTLPFileExporter as OTLPFileExporter
     from tracer_hooks.telemetry._otlp_write import decode_time as decode_time
     from tracer_hooks.telemetry._otlp_write import export_request as export_request
+    from tracer_hooks.telemetry._otlp_write import to_record as to_record
     from tracer_hooks.telemetry._otlp_write import write_otlp_json as write_otlp_json
     from tracer_hooks.telemetry._otlp_write import write_otlp_protobuf as write_otlp_protobuf
     from tracer_hooks.telemetry._outages import class_name as class_name
@@ -58,6 +60,7 @@ if TYPE_CHECKING:
     from tracer_hooks.telemetry._records import message_text as message_text
     from tracer_hooks.telemetry._records import text_message as text_message
     from tracer_hooks.telemetry._records import tool_message as tool_message
+    from tracer_hooks.telemetry._run import SCOPE as SCOPE
     from tracer_hooks.telemetry._run import Emitter as Emitter
     from tracer_hooks.telemetry._run import RunInvocation as RunInvocation
     from tracer_hooks.telemetry._run import RunStart as RunStart

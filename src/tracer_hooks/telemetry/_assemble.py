@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from tracer_hooks import semconv
 from tracer_hooks.schema import (
     AgentSpec,
+    Attribution,
     RunOutcome,
     Step,
     StepKind,
@@ -18,6 +21,7 @@ from tracer_hooks.schema import (
     to_json_value,
     to_text,
 )
+from tracer_hooks.telemetry._evaluation import diagnosis_record
 from tracer_hooks.telemetry._records import (
     CHAT_OPERATIONS,
     ChatReply,
@@ -30,12 +34,14 @@ from tracer_hooks.telemetry._records import (
     message_text,
     messages_in,
     text_message,
+    usage_attributes,
     without_none,
 )
-from tracer_hooks.telemetry._steps import collect_acts, link_inputs
+from tracer_hooks.telemetry._steps import TRANSFER_NAME, collect_acts, link_inputs
 
 _UNKNOWN_AGENT = "assistant"
 _OF_RUNS = CHAT_OPERATIONS | {semconv.OP_INVOKE_WORKFLOW, semconv.OP_INVOKE_AGENT, semconv.OP_EXECUTE_TOOL}
+_CALLED = (semconv.OP_INVOKE_WORKFLOW, semconv.OP_INVOKE_AGENT)
 _FRAMEWORKS = {
     "autogen": "autogen",
     "crewai": "crewai",
@@ -45,6 +51,9 @@ _FRAMEWORKS = {
     "pydantic": "pydantic_ai",
     "smolagents": "smolagents",
     "strands": "strands",
+    "agent_framework": "agent_framework",
+    "google_adk": "google_adk",
+    "gcp.vertex.agent": "google_adk",
 }
 """What the name of an instrumentation holds, and the framework that it stands for."""
 
@@ -63,7 +72,63 @@ def assemble(records: Iterable[SpanRecord]) -> list[Trajectory]:
         if any(semconv.RUN_ID in r.attributes or r.operation in _OF_RUNS for r in spans)
     ]
     trees = sorted((SpanTree(spans) for spans in groups), key=lambda tree: tree.start_ns)
-    return [_trajectory(tree) for tree in trees]
+    return [run for tree in trees for run in _separate_calls(tree) or [_trajectory(tree)]]
+
+
+def _separate_calls(tree: SpanTree) -> list[Trajectory]:
+    """A run for each call of a team, where one span of the user's, such as a batch or a request, is around several.
+
+    Empty where the trace is one run: what acts there has different names, as the agents that a user calls one after the
+    other have, or is given what was answered before.
+    """
+    acts = _topmost_acts(tree)
+    names = {first_filled(act.attributes, semconv.WORKFLOW_NAME, semconv.AGENT_NAME) or act.name for act in acts}
+    if semconv.RUN_ID in tree.root.attributes or len(acts) < 2 or len(names) > 1:
+        return []
+    calls: dict[str, list[SpanRecord]] = {act.span_id: [] for act in acts}
+    users = {outer.span_id for act in acts for outer in tree.ancestors(act)}
+    for record in tree.records:
+        around = next((r.span_id for r in (record, *tree.ancestors(record)) if r.span_id in calls), None)
+        if around is not None:
+            calls[around].append(record)
+        elif (
+            record.operation in _OF_RUNS and record.span_id not in users
+        ):  # what the user calls between two of them connects them
+            return []
+    runs = [_trajectory(SpanTree(spans)) for spans in calls.values()]
+    if len(runs) < len(acts) or not all(run.final_output and _given(run) for run in runs) or _goes_on(runs):
+        return []
+    return [
+        run.model_copy(update={"run_id": f"{run.trace_id}-{act.span_id}"}) for act, run in zip(acts, runs, strict=True)
+    ]
+
+
+def _topmost_acts(tree: SpanTree) -> list[SpanRecord]:
+    """Teams and turns that are inside no other; of a span of the user's that was taken for a team, those inside it."""
+    around = {
+        act.span_id: [r for r in tree.ancestors(act) if r.operation in _CALLED] for act in tree.of_operation(*_CALLED)
+    }
+    acts = [act for act in tree.of_operation(*_CALLED) if not around[act.span_id]]
+    inner = [act for act in tree.of_operation(*_CALLED) if around[act.span_id] == acts]
+    is_users = len(acts) == 1 and inner and acts[0].scope not in {act.scope for act in inner}
+    return inner if is_users else acts
+
+
+def _given(run: Trajectory) -> str:
+    """All that a run begins with."""
+    inputs = [item.text for item in run.steps[0].inputs if item.text] if run.steps else []
+    return "\n".join([run.task, *inputs]).strip()
+
+
+def _goes_on(runs: Sequence[Trajectory]) -> bool:
+    """Tell whether a run is given what one before it answered."""
+    answers: list[str] = []
+    for run in runs:
+        given = _given(run)
+        if any(re.search(rf"(?<!\w){re.escape(answer)}(?!\w)", given) for answer in answers):
+            return True
+        answers.append((run.final_output or "").strip())
+    return False
 
 
 def _group_by_run(records: Sequence[SpanRecord]) -> list[list[SpanRecord]]:
@@ -133,7 +198,7 @@ def _framework(tree: SpanTree) -> str:
     if name := tree.root.attributes.get(semconv.FRAMEWORK):
         return to_text(name)
     # The span around everything may be the user's own.
-    scopes = dict.fromkeys([tree.root.scope, *(record.scope for record in tree.of_operation(*_OF_RUNS))])
+    scopes = dict.fromkeys([*(record.scope for record in tree.of_operation(*_OF_RUNS)), tree.root.scope])
     for scope in scopes:
         for word, framework in _FRAMEWORKS.items():
             if word in scope.lower():
@@ -154,13 +219,27 @@ def _task(attributes: Mapping[str, Any]) -> str:
 
 
 def _first_request(tree: SpanTree, steps: Sequence[Step]) -> str:
-    """The user's first message to the first agent, where the span around the run does not tell the task."""
+    """What the user asked the first agent, where the span around the run does not tell the task."""
     if semconv.RUN_ID in tree.root.attributes or not steps:
         return ""
-    turns = [turn.attributes for turn in tree.of_operation(semconv.OP_INVOKE_AGENT)][:1]
-    if turns and turns[0].get(semconv.INPUT_MESSAGES) and (asked := _task(turns[0])):
-        return asked
+    turns = tree.of_operation(semconv.OP_INVOKE_AGENT)
+    for began in (*turns[:1], *tree.of_operation(*CHAT_OPERATIONS)[:1]):
+        if asked := _asked(began):
+            first = tree.agent_name(began, "")
+            shown = {text for turn in turns if tree.agent_name(turn, "") != first for text in _asked(turn)}
+            return next((text for text in reversed(asked) if text in shown), asked[0] if shown else asked[-1])
     return next((to_text(item.text) for item in steps[0].inputs if item.source == "user" and item.text), "")
+
+
+def _asked(span: SpanRecord) -> list[str]:
+    """The user's last messages, with no answer between. A manager's framework adds to the task how to choose."""
+    found: list[str] = []
+    for message in reversed(messages_in(span.attributes, semconv.INPUT_MESSAGES)):
+        if message.get("role") == "user":
+            found.insert(0, message_text(message))
+        elif found:
+            break
+    return [text for text in found if text]
 
 
 def _final_output(attributes: Mapping[str, Any], steps: Sequence[Step]) -> str | None:
@@ -171,6 +250,8 @@ def _final_output(attributes: Mapping[str, Any], steps: Sequence[Step]) -> str |
     if (value := attributes.get(semconv.OI_OUTPUT_VALUE)) is not None:
         return to_text(value)
     if semconv.RUN_OUTCOME in attributes:  # our own span, which would hold the answer if there had been one
+        return None
+    if steps and steps[-1].kind is StepKind.MESSAGE and not steps[-1].content:  # cancelled before the model replied
         return None
     return next((step.content for step in reversed(steps) if step.content and step.error is None), None)
 
@@ -202,11 +283,30 @@ def _agents(tree: SpanTree, steps: Sequence[Step]) -> tuple[AgentSpec, ...]:
             )
     for step in steps:
         specs.setdefault(step.agent, AgentSpec(name=step.agent))
-    prompts = tree.system_prompts()
+    prompts, defined = tree.system_prompts(), _defined_tools(tree)
     return tuple(
-        spec if spec.instructions is not None else spec.model_copy(update={"instructions": prompts.get(spec.name)})
+        AgentSpec(
+            name=spec.name,
+            instructions=prompts.get(spec.name) if spec.instructions is None else spec.instructions,
+            tools=spec.tools or tuple(defined.get(spec.name, ())),
+        )
         for spec in specs.values()
     )
+
+
+def _defined_tools(tree: SpanTree) -> dict[str, dict[str, None]]:
+    """Names of the tools that each agent may call, as its turns and model calls define them; hand-offs are none."""
+    found: dict[str, dict[str, None]] = {}
+    last: dict[str, Any] = {}
+    for record in tree.of_operation(*CHAT_OPERATIONS, semconv.OP_INVOKE_AGENT):
+        agent, defined = tree.agent_name(record, ""), record.attributes.get(semconv.TOOL_DEFINITIONS)
+        if agent and defined != last.get(agent):  # long, and the same in nearly every call
+            last[agent] = defined
+            # OpenAI's own shape has the name one level below.
+            tools = [tool.get("function", tool) for tool in messages_in(record.attributes, semconv.TOOL_DEFINITIONS)]
+            names = [to_text(tool["name"]) for tool in tools if isinstance(tool, dict) and tool.get("name")]
+            found.setdefault(agent, {}).update(dict.fromkeys(name for name in names if not TRANSFER_NAME.match(name)))
+    return found
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -215,14 +315,14 @@ _TICK_NS = 1_000_000
 _SCOPE = "tracer_hooks"
 
 
-def to_spans(trajectory: Trajectory) -> list[SpanRecord]:
-    """The spans of one trace: the run, each step's agent turn, its model call, its tool calls.
+def to_spans(trajectory: Trajectory, attribution: Attribution | None = None) -> list[SpanRecord]:
+    """The spans of one trace: the run, each step's agent turn, its model call, its tool calls, and the diagnosis.
 
     Agents, texts, tool calls, hand-offs, errors and tokens survive the way there and back through
-    :func:`assemble`. What a trajectory does not hold is made up to fit: ids are hashes, and steps without times follow
-    each other by a millisecond.
+    :func:`assemble`, which leaves the diagnosis out. What a trajectory does not hold is made up to fit: ids are hashes,
+    and steps without times follow each other by a millisecond.
     """
-    return list(_Spans(trajectory).all())
+    return list(_Spans(trajectory).all(attribution))
 
 
 class _Spans:
@@ -231,14 +331,18 @@ class _Spans:
         self._trace_id = _hex(32, trajectory.trace_id) or _digest(32, trajectory.run_id)
         self._common = {semconv.RUN_ID: trajectory.run_id, semconv.FRAMEWORK: trajectory.framework}
         self._root_id = _digest(16, trajectory.run_id, "run")
-        self._given: set[str] = set()
+        self._steps: dict[str, int] = {}
+        """By the span of its model call."""
 
-    def all(self) -> Iterator[SpanRecord]:
+    def all(self, attribution: Attribution | None) -> Iterator[SpanRecord]:
         times = [self._times(step) for step in self._trajectory.steps]
         first = min((start for start, _ in times), default=0)
-        yield self._root(first, max((end for _, end in times), default=first))
+        last = max((end for _, end in times), default=first)
+        yield self._root(first, last)
         for step, (start, end) in zip(self._trajectory.steps, times, strict=True):
             yield from self._step(step, start, end)
+        if attribution is not None:
+            yield self._diagnosis(attribution, last)
 
     def _root(self, start: int, end: int) -> SpanRecord:
         trajectory = self._trajectory
@@ -289,13 +393,23 @@ class _Spans:
                 tool_id = self._id(step, f"tool {position} {attempt}")
                 yield self._span(tool_id, turn_id, tool, (start, end), {**common, **_tool(call)}, error=call.error)
 
+    def _diagnosis(self, attribution: Attribution, start: int) -> SpanRecord:
+        """The span of the diagnosis, which is made when the run has ended."""
+        run = self._trajectory.model_copy(update={"trace_id": self._trace_id})
+        span_ids = {step: span_id for span_id, step in self._steps.items()}
+        record = diagnosis_record(run, attribution, span_ids=span_ids, around=self._root_id)
+        end = start + int(attribution.elapsed_s * 1e9)
+        events = tuple(replace(event, time_ns=end) for event in record.events)
+        own_id = _digest(16, run.run_id, "diagnosis")
+        return replace(record, span_id=own_id, start_ns=start, end_ns=end, events=events)
+
     def _chat_id(self, step: Step) -> str:
         """The step's own span, unless another step of a damaged file claims the same."""
-        given = _hex(16, step.span_id)
-        if given is None or given in self._given:
-            return self._id(step, "chat")
-        self._given.add(given)
-        return given
+        found = _hex(16, step.span_id)
+        if found is None or found in self._steps:
+            found = self._id(step, "chat")
+        self._steps[found] = step.index
+        return found
 
     def _span(
         self,
@@ -321,6 +435,7 @@ class _Spans:
             status=SpanStatus.ERROR if error is not None else SpanStatus.UNSET,
             status_message=error or "",
             scope=_SCOPE,
+            schema_url=semconv.SCHEMA_URL,
         )
 
     def _times(self, step: Step) -> tuple[int, int]:
@@ -357,8 +472,7 @@ def _request(step: Step) -> dict[str, Any]:
 def _response(step: Step, reply: ChatReply) -> dict[str, Any]:
     return {
         semconv.OUTPUT_MESSAGES: [reply.to_message()],
-        semconv.USAGE_INPUT_TOKENS: step.usage.input_tokens if step.usage is not None else None,
-        semconv.USAGE_OUTPUT_TOKENS: step.usage.output_tokens if step.usage is not None else None,
+        **usage_attributes(step.usage),
     }
 
 

@@ -18,6 +18,7 @@ from tracer_hooks.telemetry._foreign_messages import (
     TRACELOOP_INPUT,
     TRACELOOP_OUTPUT,
     ToolResult,
+    as_one_reply,
     event_messages,
     is_genai,
     to_messages,
@@ -39,12 +40,16 @@ from tracer_hooks.telemetry._foreign_roles import (
 )
 from tracer_hooks.telemetry._records import (
     CHAT_OPERATIONS,
+    EXCEPTION_EVENTS,
+    USAGE_KEYS,
     Message,
     SpanRecord,
     SpanStatus,
     decode_json,
     first_present,
     message_text,
+    messages_in,
+    parts_of,
     without_none,
 )
 
@@ -57,12 +62,19 @@ _MLFLOW_KINDS = {
     "CHAT_MODEL": semconv.OI_KIND_LLM,
     "LLM": semconv.OI_KIND_LLM,
     "TOOL": semconv.OI_KIND_TOOL,
+    "RETRIEVER": semconv.OI_KIND_RETRIEVER,
 }
 _MLFLOW_TO_OPENINFERENCE = {
     "mlflow.spanInputs": semconv.OI_INPUT_VALUE,
     "mlflow.spanOutputs": semconv.OI_OUTPUT_VALUE,
     "mlflow.llm.model": semconv.OI_LLM_MODEL,
     "mlflow.llm.provider": semconv.OI_LLM_PROVIDER,
+}
+_MLFLOW_TOKENS = {
+    "input_tokens": semconv.OI_LLM_TOKENS_PROMPT,
+    "output_tokens": semconv.OI_LLM_TOKENS_COMPLETION,
+    "cache_read_input_tokens": semconv.OI_LLM_TOKENS_CACHE_READ,
+    "cache_creation_input_tokens": semconv.OI_LLM_TOKENS_CACHE_WRITE,
 }
 
 
@@ -79,8 +91,7 @@ def with_openinference_keys(record: SpanRecord) -> SpanRecord:
     }
     usage = decode_json(attributes.get("mlflow.chat.tokenUsage"))
     if isinstance(usage, Mapping):
-        found[semconv.OI_LLM_TOKENS_PROMPT] = usage.get("input_tokens")
-        found[semconv.OI_LLM_TOKENS_COMPLETION] = usage.get("output_tokens")
+        found |= {key: usage.get(name) for name, key in _MLFLOW_TOKENS.items()}
     return dataclasses.replace(record, attributes={**without_none(found), **attributes})
 
 
@@ -99,8 +110,7 @@ _MERGED_KEYS = (
     semconv.OUTPUT_MESSAGES,
     semconv.REQUEST_MODEL,
     semconv.RESPONSE_MODEL,
-    semconv.USAGE_INPUT_TOKENS,
-    semconv.USAGE_OUTPUT_TOKENS,
+    *USAGE_KEYS.values(),
 )
 
 
@@ -130,7 +140,7 @@ def _is_same_act(
         return outer_operation in CHAT_OPERATIONS
     if operation != semconv.OP_EXECUTE_TOOL or outer_operation != operation or tool_name(record) != tool_name(outer):
         return False
-    if record.scope != outer.scope:
+    if record.scope != outer.scope or semconv.MCP_METHOD in record.attributes:
         return True
     # Backends keep no scope: there a span that tells no arguments inside one that does is another instrumentation's.
     inner, around = (
@@ -276,7 +286,8 @@ def normalise(records: Iterable[SpanRecord]) -> list[SpanRecord]:
     Our own spans pass unchanged. Give all spans of a trace at once: which span is a team or an
     agent can often be told only from those around it. The order is kept.
     """
-    records = [record if is_own(record) else with_openinference_keys(record) for record in records]
+    given = [record if is_own(record) else with_openinference_keys(record) for record in records]
+    records = [record for record in given if record.operation != semconv.OP_DIAGNOSE]  # made of the run, no part of it
     tree = SpanForest(records)
     operations = {id(record): operation_of(record) for record in records}
     agents = find_agents(tree, operations)
@@ -297,7 +308,7 @@ def normalise(records: Iterable[SpanRecord]) -> list[SpanRecord]:
             if not is_own(kept):
                 rewritten[id(kept)] = merge_duplicate(rewritten[id(kept)], rewritten[id(record)])
             rewritten[id(record)] = as_internal_span(rewritten[id(record)])
-    return [rewritten[id(record)] for record in records]
+    return [rewritten.get(id(record), record) for record in given]
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,9 +370,37 @@ def _common_attributes(record: SpanRecord) -> dict[str, Any]:
         semconv.OI_OUTPUT_VALUE: attributes.get(TRACELOOP_OUTPUT),
     }
     if record.status is SpanStatus.ERROR:
-        raised = [event.attributes for event in record.events if event.name == semconv.EVENT_EXCEPTION]
+        raised = [event.attributes for event in record.events if event.name in EXCEPTION_EVENTS]
         found[semconv.ERROR_TYPE] = raised[-1].get(semconv.EXCEPTION_TYPE) if raised else None
     return without_none(found)
+
+
+_OTHER_TOKEN_NAMES = {
+    semconv.USAGE_INPUT_TOKENS: (semconv.USAGE_PROMPT_TOKENS, semconv.OI_LLM_TOKENS_PROMPT, "llm.usage.prompt_tokens"),
+    semconv.USAGE_OUTPUT_TOKENS: (
+        semconv.USAGE_COMPLETION_TOKENS,
+        semconv.OI_LLM_TOKENS_COMPLETION,
+        "llm.usage.completion_tokens",
+    ),
+    semconv.USAGE_CACHE_READ_TOKENS: (
+        semconv.OI_LLM_TOKENS_CACHE_READ,
+        "gen_ai.usage.cache_read_input_tokens",  # OpenLLMetry's and Strands'
+        "gen_ai.usage.details.cache_read_tokens",  # Pydantic AI's
+    ),
+    semconv.USAGE_CACHE_WRITE_TOKENS: (
+        semconv.USAGE_CACHE_CREATION_TOKENS,
+        semconv.OI_LLM_TOKENS_CACHE_WRITE,
+        "gen_ai.usage.cache_creation_input_tokens",
+        "gen_ai.usage.cache_write_input_tokens",
+        "gen_ai.usage.details.cache_write_tokens",
+    ),
+    semconv.USAGE_REASONING_TOKENS: (
+        semconv.OI_LLM_TOKENS_REASONING,
+        "gen_ai.usage.reasoning_tokens",
+        "gen_ai.usage.details.reasoning_tokens",
+    ),
+}
+"""Names that other instrumentations, and older editions, give the counts of tokens."""
 
 
 def _model_attributes(record: SpanRecord) -> dict[str, Any]:
@@ -371,26 +410,36 @@ def _model_attributes(record: SpanRecord) -> dict[str, Any]:
     model = first_present(attributes, semconv.OI_LLM_MODEL, "llm.request.model_name") or first_present(
         settings, "model", "model_name"
     )
+    tools = unflatten(attributes, "llm.tools")
     found = {
         semconv.REQUEST_MODEL: model,
         semconv.RESPONSE_MODEL: attributes.get("llm.response.model_name"),
-        semconv.USAGE_INPUT_TOKENS: first_present(
-            attributes, semconv.USAGE_PROMPT_TOKENS, semconv.OI_LLM_TOKENS_PROMPT, "llm.usage.prompt_tokens"
-        ),
-        semconv.USAGE_OUTPUT_TOKENS: first_present(
-            attributes, semconv.USAGE_COMPLETION_TOKENS, semconv.OI_LLM_TOKENS_COMPLETION, "llm.usage.completion_tokens"
-        ),
+        semconv.TOOL_DEFINITIONS: [*map(_tool_definition, tools)] if isinstance(tools, list) else None,
+        **{key: first_present(attributes, *names) for key, names in _OTHER_TOKEN_NAMES.items()},
     }
     return without_none(found)
+
+
+def _tool_definition(listed: Any) -> Any:
+    """The schema of a tool in OpenInference's list; Anthropic's have the name beside it, OpenAI's one level below."""
+    tool = listed.get("tool") if isinstance(listed, Mapping) else None
+    return decode_json(tool.get("json_schema")) if isinstance(tool, Mapping) else None
 
 
 def _messages_of_call(record: SpanRecord) -> dict[str, Any]:
     sent, replied = event_messages(record.events)
     found = {
         semconv.INPUT_MESSAGES: _messages_under(record, _REQUEST_KEYS, "user", sent),
-        semconv.OUTPUT_MESSAGES: _messages_under(record, _REPLY_KEYS, "assistant", replied),
+        semconv.OUTPUT_MESSAGES: as_one_reply(_messages_under(record, _REPLY_KEYS, "assistant", replied) or []),
     }
+    given = found[semconv.INPUT_MESSAGES] or messages_in(record.attributes, semconv.INPUT_MESSAGES)
+    if record.attributes.get(semconv.CONVERSATION_COMPACTED) is True and given and not any(map(_is_compacted, given)):
+        found[semconv.INPUT_MESSAGES] = [{"role": "assistant", "parts": [{"type": "compaction"}]}, *given]
     return {key: value for key, value in found.items() if value}
+
+
+def _is_compacted(message: Message) -> bool:
+    return any(part.get("type") == "compaction" for part in parts_of(message))
 
 
 def _messages_under(

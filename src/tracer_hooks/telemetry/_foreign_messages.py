@@ -19,6 +19,7 @@ from tracer_hooks.telemetry._records import (
     first_filled,
     first_present,
     message_text,
+    parts_of,
     text_message,
     without_none,
 )
@@ -63,6 +64,16 @@ _MESSAGE_KEYS = {"content", "contents", "role", "tool_calls", "kwargs", "data"}
 _FIELDS_BESIDE_PARTS = ("finish_reason", "role", "function")
 _MAX_NESTING = 12
 
+# Google's ADK shows an agent the others' words, calls and results as the user's (2.13 between marks, 1.x without)
+_ADK_QUOTE = re.compile(
+    r"\[(?P<agent>[^\]]+)\] (?:said|thought|(?P<call>called tool `.*?` with parameters)|(?P<result>`.*?` tool returned "
+    r"result)):\s(?:<<<BEGIN_QUOTED_AGENT_CONTENT>>>\n)?(?P<text>.*?)(?:\n<<<END_QUOTED_AGENT_CONTENT>>>)?\Z",
+    re.DOTALL,
+)
+
+PROMPT_IDENTITY = (semconv.PROMPT_NAME, semconv.PROMPT_VERSION, "gen_ai.prompt.variable.")
+"""What stands beside ``gen_ai.prompt.0.content`` of older editions and is no message."""
+
 # OpenInference for AutoGen (0.1.22) writes the messages that an agent was given as str() of pydantic models
 _AUTOGEN_REPR = re.compile(
     r"id='[^']*' source='(?P<source>[^']*)' .*?content=(?P<content>(['\"]).*\3) type='\w+'.*$", re.DOTALL
@@ -75,7 +86,7 @@ def unflatten(attributes: Mapping[str, Any], prefix: str) -> Any:
         return decode_json(attributes[prefix])
     root: dict[str, Any] = {}
     for key, value in attributes.items():
-        if key.startswith(prefix + "."):
+        if key.startswith(prefix + ".") and not key.startswith(PROMPT_IDENTITY):
             node = root
             *path, last = key[len(prefix) + 1 :].split(".")
             for part in path:
@@ -101,9 +112,11 @@ def is_genai(messages: Any) -> bool:
 def with_tool_results(messages: list[Mapping[str, Any]]) -> list[Message] | None:
     """Messages of the GenAI shape with tool results as they should be; None where they are so already.
 
-    Pydantic AI writes ``result`` for ``response`` and lets the user say it; Strands and MCP give lists of blocks.
+    Pydantic AI writes ``result`` for ``response`` and lets the user say it; Strands and MCP give lists of blocks;
+    Google's ADK lets the user quote the other agents.
     """
     found = [{**message, "parts": [_with_tool_result(part) for part in message["parts"] or ()]} for message in messages]
+    found = [_unquoted(message) for message in found]
     for message in found:
         message["role"] = _role_by_parts(message)
     return None if found == messages else found
@@ -123,9 +136,36 @@ def _role_by_parts(message: Mapping[str, Any]) -> str:
     return to_text(message.get("role") or "")
 
 
+def _unquoted(message: Message) -> Message:
+    """What another agent said or its tool gave back, where the user quotes it; any other message as it is."""
+    parts = [part for part in message["parts"] if isinstance(part, Mapping)]
+    quotes = [_ADK_QUOTE.match(str(part.get("content"))) for part in parts]
+    agent = next((quote["agent"] for quote in quotes if quote is not None), None)
+    if agent is None or not str(parts[0].get("content")).startswith("For context:"):
+        return message
+    told = [
+        part if quote is None else {**part, "content": _told(quote)} for part, quote in zip(parts, quotes, strict=True)
+    ]
+    return {**message, "name": agent, "parts": [{**parts[0], "content": ""}, *told[1:]]}
+
+
+def _told(quote: re.Match[str]) -> Any:
+    """The words or the tool's result in a quote; a call's arguments are none."""
+    if quote["result"]:
+        return block_text(_python_value(quote["text"]))
+    return "" if quote["call"] else quote["text"]
+
+
 def block_text(value: Any) -> Any:
-    """The text of a list of content blocks (``[{"text": ...}]``), as tools of MCP return; other values as they are."""
+    """The text of a tool's result; a value of another shape as it is.
+
+    Tools of MCP return a list of content blocks (``[{"text": ...}]``), and Gemini wants an object around a text
+    (``{"result": ...}``). Another object is given as JSON.
+    """
     blocks = decode_json(value)
+    if isinstance(blocks, Mapping):
+        only = blocks.get("result") if len(blocks) == 1 else None
+        return only if isinstance(only, str) else _as_attribute(value)
     if not isinstance(blocks, list) or not blocks:
         return value
     texts = [block.get("text") if isinstance(block, Mapping) else None for block in blocks]
@@ -179,6 +219,8 @@ def _to_message(value: Any, role: str) -> Message | None:
         return text_message(_role(value[0]), value[1]) if _role(value[0]) in _KNOWN_ROLES else None
     if not isinstance(value, Mapping):
         return None
+    if (item := _from_responses_api(value, role)) is not None:
+        return item
     fields = _unwrapped(value)
     name = str(fields.get("role") or _class_name(value) or fields.get("type") or "")
     known = _role(name) in _KNOWN_ROLES
@@ -194,6 +236,25 @@ def _to_message(value: Any, role: str) -> Message | None:
     if fields.get("finish_reason"):
         message["finish_reason"] = to_text(fields["finish_reason"])
     return message
+
+
+def as_one_reply(messages: list[Message]) -> list[Message]:
+    """The words and calls of a reply in one message, where calls come last; the Responses API lists each by itself."""
+    if not messages or {part.get("type") for part in parts_of(messages[-1])} != {"tool_call"}:
+        return messages
+    spoken = [message for message in messages if message.get("role") == "assistant"]
+    return [{**messages[-1], "parts": [part for message in spoken for part in parts_of(message)]}]
+
+
+def _from_responses_api(value: Mapping[str, Any], role: str) -> Message | None:
+    """A message of an item that OpenAI's Responses API has beside messages; None for another item."""
+    if value.get("type") == "function_call" and "call_id" in value:
+        return {"role": "assistant", "parts": [_tool_call({**value, "id": value["call_id"]})]}
+    if value.get("type") == "function_call_output":
+        return {"role": "tool", "parts": [_tool_response(value.get("call_id"), value.get("output"))]}
+    if value.get("type") == "reasoning" and "summary" in value:
+        return {"role": role, "parts": []}
+    return None
 
 
 def _unwrapped(value: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -271,13 +332,25 @@ def _tool_call(call: Mapping[str, Any]) -> dict[str, Any]:
     call = inside if isinstance(inside, Mapping) else call
     function = call.get("function")
     function = function if isinstance(function, Mapping) else call
-    arguments = function.get("arguments", function.get("args"))
+    # OpenInference leaves out the arguments of a call without any
+    arguments = function.get("arguments", function.get("args", {} if isinstance(inside, Mapping) else None))
     return {
         "type": "tool_call",
         "id": call.get("id"),
         "name": to_text(function.get("name") or ""),
         "arguments": decode_json(arguments),
     }
+
+
+def handoff_target(record: SpanRecord) -> str | None:
+    """The agent that a span of nothing but a hand-off passes control to; None for other spans.
+
+    OpenInference for the OpenAI Agents SDK (2.6.0) writes one beside the call of the tool that hands off, and leaves
+    out the tool's name.
+    """
+    target = record.name.removeprefix("handoff to ")
+    named = first_filled(record.attributes, semconv.TOOL_NAME, semconv.OI_TOOL_NAME)
+    return target if target != record.name and named in (None, f"transfer_to_{target}") else None
 
 
 def event_messages(events: Sequence[SpanEvent]) -> tuple[list[Message], list[Message]]:
@@ -307,6 +380,10 @@ def event_messages(events: Sequence[SpanEvent]) -> tuple[list[Message], list[Mes
 TRACELOOP_NAME = "traceloop.entity.name"
 TRACELOOP_INPUT = "traceloop.entity.input"
 TRACELOOP_OUTPUT = "traceloop.entity.output"
+_MCP_PREFIX = f"{semconv.MCP_CALL_TOOL} "
+_KEEPING = frozenset(semconv.MEMORY_OPERATIONS) - {semconv.OP_SEARCH_MEMORY}
+_NAMING = frozenset({semconv.OP_RETRIEVAL, *semconv.MEMORY_OPERATIONS})
+"""Operations that are read as calls of a tool of their own name."""
 _SCHEMA_KEYS = {"type", "properties"}
 _DESCRIPTION_KEYS = {"type", "description"}
 
@@ -322,6 +399,8 @@ class ToolResult:
 
 def tool_attributes(record: SpanRecord, parent: SpanRecord | None) -> dict[str, Any]:
     """The GenAI attributes of a tool span, from whatever keys it has."""
+    if (target := handoff_target(record)) is not None:
+        return {semconv.TOOL_NAME: f"transfer_to_{target}", semconv.TRANSFER_TARGET: target}
     name = tool_name(record)
     result = tool_result(record)
     requested = _requested_by(parent, name, result.call_id)
@@ -348,12 +427,18 @@ def tool_name(record: SpanRecord) -> str:
     """The tool's name."""
     if name := first_filled(record.attributes, semconv.TOOL_NAME, semconv.OI_TOOL_NAME, TRACELOOP_NAME):
         return to_text(name)
-    return record.name.removeprefix("execute_tool ").removesuffix(".tool").strip()
+    if record.operation in _NAMING:
+        return record.operation
+    return record.name.removeprefix("execute_tool ").removeprefix(_MCP_PREFIX).removesuffix(".tool").strip()
 
 
 def tool_result(record: SpanRecord) -> ToolResult:
     """Result of the tool, taken out of a LangChain message when it stands in one."""
-    value = first_present(record.attributes, semconv.TOOL_CALL_RESULT, semconv.OI_OUTPUT_VALUE, TRACELOOP_OUTPUT)
+    value = first_present(record.attributes, semconv.TOOL_CALL_RESULT)
+    if value is None:
+        value = _found(record)
+    if value is None:
+        value = first_present(record.attributes, semconv.OI_OUTPUT_VALUE, TRACELOOP_OUTPUT)
     fields = decode_json(value)
     if not isinstance(fields, Mapping):
         return ToolResult(text=_as_attribute(block_text(value)))
@@ -368,17 +453,43 @@ def tool_result(record: SpanRecord) -> ToolResult:
             call_id=inside["tool_call_id"],
             failed=inside.get("status") == "error",
         )
-    return ToolResult(text=_as_attribute(inside if is_callback else value))
+    return ToolResult(text=_as_attribute(block_text(inside if is_callback else value)))
 
 
 def _arguments(record: SpanRecord) -> Any:
     own = decode_json(record.attributes.get(semconv.TOOL_CALL_ARGUMENTS))
     if own is not None:
         return _decoded_arguments(own)
+    if searched := _searched(record):
+        return searched
     parameters = decode_json(record.attributes.get(semconv.OI_TOOL_PARAMETERS))
     if parameters is not None and not _is_schema(parameters):
         return parameters
     return _decoded_arguments(decode_json(first_present(record.attributes, semconv.OI_INPUT_VALUE, TRACELOOP_INPUT)))
+
+
+def _searched(record: SpanRecord) -> dict[str, Any]:
+    """What a search asked for, and what was to be kept in a memory."""
+    keeps = tool_name(record) in _KEEPING
+    given = {
+        "query": first_present(record.attributes, semconv.RETRIEVAL_QUERY, semconv.MEMORY_QUERY),
+        "records": decode_json(record.attributes.get(semconv.MEMORY_RECORDS)) if keeps else None,
+        "record_id": record.attributes.get(semconv.MEMORY_RECORD_ID) if keeps else None,
+    }
+    return without_none(given)
+
+
+def _found(record: SpanRecord) -> Any:
+    """What a search found, by its words where every document has some."""
+    keys = (semconv.RETRIEVAL_DOCUMENTS, *(() if tool_name(record) in _KEEPING else (semconv.MEMORY_RECORDS,)))
+    listed = decode_json(first_present(record.attributes, *keys))
+    if listed is None:
+        listed = unflatten(record.attributes, semconv.OI_RETRIEVAL_DOCUMENTS)
+    if not isinstance(listed, list):
+        return listed
+    documents = [item.get("document", item) if isinstance(item, Mapping) else item for item in listed]
+    texts = [item.get("content") if isinstance(item, Mapping) else item for item in documents]
+    return "\n".join(map(str, texts)) if texts and all(isinstance(text, str) for text in texts) else documents
 
 
 def _is_schema(value: Any) -> bool:

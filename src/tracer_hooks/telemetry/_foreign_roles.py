@@ -9,8 +9,8 @@ from typing import Any
 
 from tracer_hooks import semconv
 from tracer_hooks.schema import to_text
-from tracer_hooks.telemetry._foreign_messages import TRACELOOP_NAME, unflatten
-from tracer_hooks.telemetry._records import CHAT_OPERATIONS, SpanRecord, first_filled
+from tracer_hooks.telemetry._foreign_messages import PROMPT_IDENTITY, TRACELOOP_NAME, unflatten
+from tracer_hooks.telemetry._records import CHAT_OPERATIONS, SpanRecord, SpanStatus, first_filled
 
 _TRACELOOP_KIND = "traceloop.span.kind"
 _TRACELOOP_PROPERTY = "traceloop.association.properties."
@@ -19,16 +19,21 @@ _TRACELOOP_PROPERTY = "traceloop.association.properties."
 _LANGGRAPH_EDGES = "gen_ai.workflow.nodes"
 _OWN_PREFIX = "tracer_hooks."
 INTERNAL = ""
-_OPERATIONS = {
-    semconv.OP_INVOKE_WORKFLOW,
-    semconv.OP_INVOKE_AGENT,
-    semconv.OP_CREATE_AGENT,
-    semconv.OP_CHAT,
-    semconv.OP_GENERATE_CONTENT,
-    semconv.OP_TEXT_COMPLETION,
-    semconv.OP_EXECUTE_TOOL,
-    semconv.OP_DIAGNOSE,
+_OPERATIONS: dict[str, str | None] = {
+    semconv.OP_INVOKE_WORKFLOW: semconv.OP_INVOKE_WORKFLOW,
+    semconv.OP_INVOKE_AGENT: semconv.OP_INVOKE_AGENT,
+    semconv.OP_PLAN: semconv.OP_INVOKE_AGENT,
+    semconv.OP_CREATE_AGENT: semconv.OP_CREATE_AGENT,
+    semconv.OP_CHAT: semconv.OP_CHAT,
+    semconv.OP_GENERATE_CONTENT: semconv.OP_GENERATE_CONTENT,
+    semconv.OP_TEXT_COMPLETION: semconv.OP_TEXT_COMPLETION,
+    semconv.OP_EMBEDDINGS: None,
+    semconv.OP_EXECUTE_TOOL: semconv.OP_EXECUTE_TOOL,
+    semconv.OP_RETRIEVAL: semconv.OP_EXECUTE_TOOL,
+    **dict.fromkeys(semconv.MEMORY_OPERATIONS, semconv.OP_EXECUTE_TOOL),
+    semconv.OP_DIAGNOSE: semconv.OP_DIAGNOSE,
 }
+"""What an operation of the conventions is in ours: planning is a turn, a search is the call of a tool."""
 _TRACELOOP_OPERATIONS = {
     "workflow": semconv.OP_INVOKE_WORKFLOW,
     "agent": semconv.OP_INVOKE_AGENT,
@@ -39,14 +44,16 @@ _OI_OPERATIONS = {
     semconv.OI_KIND_AGENT: semconv.OP_INVOKE_AGENT,
     semconv.OI_KIND_LLM: semconv.OP_CHAT,
     semconv.OI_KIND_TOOL: semconv.OP_EXECUTE_TOOL,
+    semconv.OI_KIND_RETRIEVER: semconv.OP_EXECUTE_TOOL,
     semconv.OI_KIND_CHAIN: INTERNAL,
 }
-_AGENT_PREFIX = re.compile(r"^(?:invoke_agent|create_agent|agent run|agent|run)[ :]+", re.IGNORECASE)
+_AGENT_PREFIX = re.compile(r"^(?:invoke_agent|create_agent|plan|agent run|agent|run)[ :]+", re.IGNORECASE)
 _AGENT_SUFFIX = re.compile(r"\.(?:_?execute\w*|_?run\w*|on_messages\w*|kickoff\w*|i?a?invoke|agent|workflow|task)$")
+_WORKFLOW_NAME = "workflow.name"  # Microsoft's Agent Framework
 _TEAM_NAMES = (
     semconv.WORKFLOW_NAME,
     "crewai.crew.name",
-    "workflow.name",  # Microsoft's Agent Framework
+    _WORKFLOW_NAME,
     TRACELOOP_NAME,
     "traceloop.workflow.name",
     semconv.AGENT_NAME,
@@ -114,11 +121,13 @@ def operation_of(record: SpanRecord) -> str | None:
     own = attributes.get(semconv.OPERATION_NAME)
     if is_own(record):
         return None if own is None else str(own)
+    if (method := attributes.get(semconv.MCP_METHOD)) is not None:
+        return semconv.OP_EXECUTE_TOOL if method == semconv.MCP_CALL_TOOL else None
     traceloop = _TRACELOOP_OPERATIONS.get(str(attributes.get(_TRACELOOP_KIND)).lower())
     if traceloop is not None:
         return traceloop
     if str(own) in _OPERATIONS:
-        return str(own)
+        return _OPERATIONS[str(own)]
     kind = _OI_OPERATIONS.get(str(attributes.get(semconv.OI_SPAN_KIND)).upper())
     return kind if kind is not None else _infer_operation(record)
 
@@ -128,13 +137,16 @@ def _infer_operation(record: SpanRecord) -> str | None:
     if "llm.request.type" in attributes or any(
         key.startswith(("gen_ai.prompt", "gen_ai.completion", "gen_ai.usage.", "llm.input_messages"))
         for key in attributes
+        if not key.startswith(PROMPT_IDENTITY)
     ):
         return semconv.OP_CHAT
     if any(event.name.startswith(("gen_ai.content.", "gen_ai.choice")) for event in record.events):
         return semconv.OP_CHAT
     if attributes.get(semconv.TOOL_NAME) or attributes.get(semconv.OI_TOOL_NAME):
         return semconv.OP_EXECUTE_TOOL
-    return semconv.OP_INVOKE_AGENT if attributes.get(semconv.AGENT_NAME) else None
+    if attributes.get(semconv.AGENT_NAME):
+        return semconv.OP_INVOKE_AGENT
+    return semconv.OP_INVOKE_WORKFLOW if attributes.get(_WORKFLOW_NAME) else None
 
 
 def find_agents(tree: SpanForest, operations: dict[int, str | None]) -> dict[int, str]:
@@ -148,9 +160,23 @@ def find_agents(tree: SpanForest, operations: dict[int, str | None]) -> dict[int
     kinds = (semconv.OP_INVOKE_AGENT, INTERNAL)
     parts = tree.above({key for key, operation in operations.items() if operation in kinds})
     for record in tree.records:
+        if record.operation == semconv.OP_PLAN:
+            _find_planner(record, names, tree, parts, operations)
         if operations[id(record)] in CHAT_OPERATIONS and id(record) in names:
             _promote_ancestor(record, names, tree, parts, operations)
     return names
+
+
+def _find_planner(
+    record: SpanRecord, names: dict[int, str], tree: SpanForest, parts: SpansAbove, operations: dict[int, str | None]
+) -> None:
+    """Name whoever acts around a span of planning as its agent; a span that shows no plan is no turn."""
+    shows_nothing = tree.is_leaf(record) and not record.attributes.get(semconv.OUTPUT_MESSAGES)
+    if shows_nothing and record.status is not SpanStatus.ERROR:
+        operations[id(record)] = None
+    planner = next((names[id(above)] for above in parts.around(record) if id(above) in names), None)
+    if planner is not None:
+        names.setdefault(id(record), planner)
 
 
 def _promote_ancestor(
@@ -212,6 +238,7 @@ def _agent_name(record: SpanRecord, *, is_agent: bool) -> str | None:
     )
     if name is None and is_agent:
         name = _AGENT_SUFFIX.sub("", _AGENT_PREFIX.sub("", record.name)).strip() or None
+        name = None if name == semconv.OP_PLAN else name
     return name
 
 

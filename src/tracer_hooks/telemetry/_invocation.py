@@ -285,6 +285,7 @@ class Invocation:
             status=status,
             status_message=self._described(message, self.run.capture.record_policy),
             events=tuple(self._events),
+            schema_url=semconv.SCHEMA_URL,
         )
 
 

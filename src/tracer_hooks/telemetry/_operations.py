@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import json
 import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -14,7 +15,7 @@ from tracer_hooks import semconv
 from tracer_hooks._guard import report
 from tracer_hooks.schema import AgentSpec, to_text
 from tracer_hooks.telemetry._invocation import ABANDONED, OTHERS_SILENT, Invocation, current_invocation
-from tracer_hooks.telemetry._records import ChatReply, Message, SpanStatus
+from tracer_hooks.telemetry._records import ChatReply, Message, SpanStatus, usage_attributes
 
 if TYPE_CHECKING:
     from tracer_hooks.telemetry._run import RunInvocation
@@ -55,7 +56,8 @@ class AgentInvocation(Invocation):
         attributes: dict[str, Any] = {
             semconv.AGENT_NAME: spec.name,
             semconv.INPUT_MESSAGES: list(inputs) or None,
-            semconv.PROMPT_ID: prompt_id(spec.instructions),
+            semconv.TOOL_DEFINITIONS: tool_definitions(spec.tools),
+            **prompt_identity(run.name, spec.name, spec.instructions),
         }
         super().__init__(run, spec.name, parent=parent, start_ns=start_ns, attributes=attributes)
         run.add_agent(spec)
@@ -157,6 +159,8 @@ class ChatInvocation(Invocation):
         known = {
             semconv.REQUEST_MODEL: model,
             semconv.AGENT_NAME: self.agent.spec.name,
+            semconv.PROMPT_NAME: self.agent.attributes.get(semconv.PROMPT_NAME),
+            semconv.PROMPT_VERSION: self.agent.attributes.get(semconv.PROMPT_VERSION),
             semconv.INPUT_MESSAGES: list(messages) or None,
             semconv.STEP_INDEX: self.step,
             semconv.STEP_ATTEMPT: attempt if attempt > 1 else None,
@@ -214,8 +218,7 @@ class ChatInvocation(Invocation):
             if reply.finish_reason is not None:
                 self.attributes[semconv.RESPONSE_FINISH_REASONS] = [reply.finish_reason]
             if reply.usage is not None:
-                self.attributes[semconv.USAGE_INPUT_TOKENS] = reply.usage.input_tokens
-                self.attributes[semconv.USAGE_OUTPUT_TOKENS] = reply.usage.output_tokens
+                self.attributes.update(usage_attributes(reply.usage))
                 self.run.count(reply.usage)
             for call in reply.tool_calls:
                 self.run.expect_tool(self.agent, call.id, self.step)
@@ -314,7 +317,21 @@ def enclosing_agent(invocation: Invocation | None, run: RunInvocation | None = N
     return found if found is None or run is None or found.run is run else None
 
 
-@functools.lru_cache(maxsize=256)  # of a few agents, for every turn
+@functools.lru_cache(maxsize=256)  # of a few agents, for every turn, as the two that follow
+def prompt_identity(team: str, agent: str, instructions: str | None) -> Mapping[str, Any]:
+    """What names an agent's instructions, by our key and by those of the conventions; its id is their version."""
+    version = prompt_id(instructions)
+    known = {semconv.PROMPT_NAME: f"{team}/{agent}", semconv.PROMPT_VERSION: version, semconv.PROMPT_ID: version}
+    return known if version is not None else {}
+
+
+@functools.lru_cache(maxsize=256)
+def tool_definitions(tools: tuple[str, ...]) -> str | None:
+    """The tools that an agent may call as the conventions define them, by name alone."""
+    return json.dumps([{"type": "function", "name": tool} for tool in tools], ensure_ascii=False) if tools else None
+
+
+@functools.lru_cache(maxsize=256)
 def prompt_id(instructions: str | None) -> str | None:
     """A short stable id of an agent's instructions: 16 hex digits of their SHA-256."""
     return None if instructions is None else hashlib.sha256(instructions.encode("utf-8", "replace")).hexdigest()[:16]

@@ -231,7 +231,12 @@ def export_request(records: Iterable[SpanRecord], *, identifier: _Identifier = s
             key, {"resource": {"attributes": encode_attributes(record.resource)}, "scopeSpans": {}}
         )
         scope = group["scopeSpans"].setdefault(
-            record.scope, {"scope": {"name": to_text(record.scope)} if record.scope else {}, "spans": []}
+            (record.scope, record.schema_url),
+            {
+                "scope": {"name": to_text(record.scope)} if record.scope else {},
+                "spans": [],
+                **({"schemaUrl": record.schema_url} if record.schema_url else {}),
+            },
         )
         scope["spans"].append(_encode_span(record, identifier))
     return {
@@ -357,6 +362,7 @@ def to_record(span: ReadableSpan) -> SpanRecord:
     """A span of the OpenTelemetry SDK as a :class:`SpanRecord`."""
     context = span.get_span_context()
     assert context is not None, "a span that was started has a context"
+    scope = span.instrumentation_scope
     return SpanRecord(
         trace_id=f"{context.trace_id:032x}",
         span_id=f"{context.span_id:016x}",
@@ -381,7 +387,8 @@ def to_record(span: ReadableSpan) -> SpanRecord:
             for link in span.links
         ),
         resource=_plain_attributes(span.resource.attributes),
-        scope=span.instrumentation_scope.name if span.instrumentation_scope is not None else "",
+        scope=scope.name if scope is not None else "",
+        schema_url=(scope.schema_url or "") if scope is not None else "",
     )
 
 

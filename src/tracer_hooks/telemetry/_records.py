@@ -64,6 +64,8 @@ class SpanRecord:
     """Attributes of the process that emitted it."""
     scope: str = ""
     """Name of the instrumentation that emitted it."""
+    schema_url: str = ""
+    """Edition of the conventions that the instrumentation says it follows."""
 
     @property
     def operation(self) -> str | None:
@@ -149,6 +151,26 @@ def message_text(message: Mapping[str, Any]) -> str:
     return "\n".join(texts)
 
 
+USAGE_KEYS = {
+    "input_tokens": semconv.USAGE_INPUT_TOKENS,
+    "output_tokens": semconv.USAGE_OUTPUT_TOKENS,
+    "cache_read_tokens": semconv.USAGE_CACHE_READ_TOKENS,
+    "cache_write_tokens": semconv.USAGE_CACHE_WRITE_TOKENS,
+    "reasoning_tokens": semconv.USAGE_REASONING_TOKENS,
+}
+"""Where each count of a :class:`Usage` stands on the span of a model call."""
+
+
+def usage_attributes(usage: Usage | None) -> dict[str, int]:
+    """The counts of ``usage`` by their keys; of its parts (cache, reasoning) those that are not 0."""
+    if usage is None:
+        return {}
+    counts = {key: getattr(usage, name) for name, key in USAGE_KEYS.items()}
+    totals = {semconv.USAGE_INPUT_TOKENS: usage.input_tokens, semconv.USAGE_OUTPUT_TOKENS: usage.output_tokens}
+    return {key: count for key, count in counts.items() if count} | totals
+
+
+EXCEPTION_EVENTS = (semconv.EVENT_EXCEPTION, semconv.EVENT_OPERATION_EXCEPTION)
 CHAT_OPERATIONS = frozenset({semconv.OP_CHAT, semconv.OP_GENERATE_CONTENT, semconv.OP_TEXT_COMPLETION})
 
 

@@ -29,7 +29,7 @@ from tracer_hooks.telemetry._invocation import (
     Invocation,
     current_invocation,
 )
-from tracer_hooks.telemetry._operations import AgentInvocation, ChatInvocation, prompt_id
+from tracer_hooks.telemetry._operations import AgentInvocation, ChatInvocation, prompt_id, prompt_identity
 from tracer_hooks.telemetry._records import Message, SpanRecord, SpanStatus
 
 _active_runs_lock = process_lock()
@@ -240,11 +240,12 @@ class RunInvocation(Invocation):
         with self._lock:
             if self._used_instructions.get(agent) != text:
                 self._used_instructions[agent] = text
-            turns = [
-                turn for turn in self._open.values() if isinstance(turn, AgentInvocation) and turn.spec.name == agent
-            ]
-        for turn in turns:
-            turn.set(semconv.PROMPT_ID, prompt_id(text))
+            opened = list(self._open.values())
+        for each in opened:
+            if isinstance(each, AgentInvocation) and each.spec.name == agent:
+                each.attributes.update(prompt_identity(self.name, agent, text))
+            elif isinstance(each, ChatInvocation) and each.agent.spec.name == agent:
+                each.set(semconv.PROMPT_VERSION, prompt_id(text))
 
     def show_request(self, agent: str, step: int | None, messages: Sequence[Message]) -> None:
         """Put what a model call that goes on was asked in place of what is recorded of it."""
@@ -446,7 +447,7 @@ class Emitter:
         newest = self._newest
         if newest is None or newest[0] is not provider:
             # Kept, since the SDK makes a new tracer at each call, which costs as much as ten spans.
-            newest = self._newest = (provider, provider.get_tracer(SCOPE, __version__))
+            newest = self._newest = (provider, provider.get_tracer(SCOPE, __version__, semconv.SCHEMA_URL))
         return newest[1]
 
 

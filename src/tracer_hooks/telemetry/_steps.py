@@ -21,6 +21,8 @@ from tracer_hooks._lazy import cached_property
 from tracer_hooks.schema import Step, StepInput, StepKind, ToolCall, Usage, to_json_value, to_text
 from tracer_hooks.telemetry._records import (
     CHAT_OPERATIONS,
+    EXCEPTION_EVENTS,
+    USAGE_KEYS,
     Message,
     SpanRecord,
     SpanStatus,
@@ -32,7 +34,12 @@ from tracer_hooks.telemetry._records import (
     parts_of,
 )
 
-_TRANSFER_NAME = re.compile(r"^(?:transfer|hand_?off)_to_(.+)$")
+TRANSFER_NAME = re.compile(r"^(?:transfer|hand_?off)_to_(.+)$")
+"""Name of a tool that passes control to an agent."""
+_SERVER_CALL, _SERVER_ANSWER = "server_tool_call", "server_tool_call_response"
+"""Parts of a reply, and the keys of what they hold."""
+COMPACTED = "[Earlier messages were compacted]"
+"""What an agent's input says where a summary, or nothing that can be read, stands in place of earlier messages."""
 
 
 @dataclass(slots=True)
@@ -49,6 +56,8 @@ class ActSpans:
     outer_turn: SpanRecord | None = None
     """The turn around the model and tool calls."""
     recipient: str | None = None
+    caller: str | None = None
+    """The agent that called this one, where a turn says so."""
     answer: str = ""
     """What its turn gave back, where the agent answered by a tool and not in words of its reply."""
 
@@ -151,6 +160,11 @@ class _ActCollector:
         if recipient and acts:
             last = max(acts, key=lambda act: (act.index if act.index is not None else -1, act.start_ns))
             last.recipient = last.recipient or to_text(recipient)
+        caller = _calling_agent(turn)
+        before = [act for act in self._all if act.agent == caller and act.start_ns <= turn.start_ns] if caller else []
+        if before:
+            last = max(before, key=lambda act: act.start_ns)
+            last.recipient = last.recipient or self._tree.agent_name(turn, "") or None
 
     def ordered(self) -> list[ActSpans]:
         kept = [act for act in self._all if not act.is_empty()]
@@ -169,11 +183,18 @@ class _ActCollector:
             index=_index(record),
             outer_turn=outer,
         )
+        act.caller = self._caller_of(act.agent, record, outer)
         self._all.append(act)
         self._inside[id(outer)].append(act)
         if act.index is not None:
             self._by_index[act.index] = act
         return act
+
+    def _caller_of(self, agent: str, act: SpanRecord, turn: SpanRecord | None) -> str | None:
+        """The caller by the agent's turn, or by the turn of its around that: its process may have one, too."""
+        around = self._tree.agent_of(turn) if turn is not None else None
+        found = ((span, _calling_agent(span)) for span in (act, turn, around) if span is not None)
+        return next((caller for span, caller in found if caller and self._tree.agent_name(span, "") == agent), None)
 
     def _asking_act(self, tool: SpanRecord) -> ActSpans | None:
         if _index(tool) is not None:
@@ -217,7 +238,7 @@ def to_step(act: ActSpans, index: int, inputs: tuple[StepInput, ...]) -> Step:
     decisive = act.chats[-1] if act.chats else act.turn
     failed = _error_of(decisive)
     kind = decisive.attributes.get(semconv.ERROR_TYPE) if decisive is not None and failed is not None else None
-    recipient = act.recipient or next((m[1] for c in calls if (m := _TRANSFER_NAME.match(c.name))), None)
+    recipient = act.recipient or next(filter(None, map(_transfer_target, calls)), _next_speaker(reply))
     return Step(
         index=index,
         agent=act.agent,
@@ -245,12 +266,21 @@ def tool_calls(reply: Message, tools: Sequence[SpanRecord]) -> tuple[ToolCall, .
         if part.get("type") == "tool_call":
             spans = _take_spans_of(left, part)
             calls.append(_tool_call(part, spans))
+            if not spans:  # a hand-off's own span tells to whom, and not by which of the agent's tools
+                left = [span for span in left if not _only_hands_off(span)]
+        elif part.get("type") == _SERVER_CALL:
+            calls.append(_server_call(part, reply))
     while left:
         first = left[0]
         same = [span for span in left if _same_call(first, span)]
         left = [span for span in left if span not in same]
         calls.append(_tool_call({}, same))
     return tuple(calls)
+
+
+def _only_hands_off(span: SpanRecord) -> bool:
+    of_calls = (semconv.TOOL_CALL_ID, semconv.TOOL_CALL_ARGUMENTS)
+    return semconv.TRANSFER_TARGET in span.attributes and not any(key in span.attributes for key in of_calls)
 
 
 def _take_spans_of(left: list[SpanRecord], part: Mapping[str, Any]) -> list[SpanRecord]:
@@ -296,8 +326,36 @@ def _tool_call(part: Mapping[str, Any], spans: Sequence[SpanRecord]) -> ToolCall
     )
 
 
+def _server_call(part: Mapping[str, Any], reply: Message) -> ToolCall:
+    """A call that the provider itself carried out; its result stands in the same reply."""
+    answers = [other for other in parts_of(reply) if other.get("type") == _SERVER_ANSWER]
+    result = next((other.get(_SERVER_ANSWER) for other in answers if other.get("id") == part.get("id")), None)
+    return ToolCall(
+        name=to_text(part.get("name") or "unknown"),
+        arguments=to_json_value(decode_json(part.get(_SERVER_CALL))),
+        result=None if result is None else _as_text(result),
+        call_id=part.get("id"),
+    )
+
+
 def _as_text(value: object) -> str:
     return to_text(value) if isinstance(value, str) else json.dumps(to_json_value(value), ensure_ascii=False)
+
+
+def _transfer_target(call: ToolCall) -> str | None:
+    """The agent that a tool hands over to: by an argument, as with Google's ADK and Strands, or by the tool's name."""
+    match = TRANSFER_NAME.match(call.name)
+    named = call.arguments.get("agent_name") if isinstance(call.arguments, Mapping) else None
+    return to_text(named or match[1]) if match is not None else None
+
+
+def _next_speaker(reply: Message) -> str | None:
+    """The agent that a manager chose to speak next in a reply of JSON, as those of Microsoft's Agent Framework do."""
+    chosen = decode_json(message_text(reply))
+    fields = chosen if isinstance(chosen, Mapping) else {}
+    values = {key: value.get("answer") if isinstance(value, Mapping) else value for key, value in fields.items()}
+    speaker, is_over = values.get("next_speaker"), values.get("terminate") or values.get("is_request_satisfied")
+    return to_text(speaker) if isinstance(speaker, str) and speaker and not is_over else None
 
 
 def _step_kind(failed: str | None, recipient: str | None, calls: Sequence[ToolCall]) -> StepKind:
@@ -313,9 +371,14 @@ def _error_of(record: SpanRecord | None) -> str | None:
     if record is None or record.status is not SpanStatus.ERROR:
         return None
     for event in () if record.status_message else reversed(record.events):
-        if event.name == semconv.EVENT_EXCEPTION and event.attributes.get(semconv.EXCEPTION_MESSAGE):
+        if event.name in EXCEPTION_EVENTS and event.attributes.get(semconv.EXCEPTION_MESSAGE):
             return to_text(event.attributes[semconv.EXCEPTION_MESSAGE])
     return record.status_message or to_text(record.attributes.get(semconv.ERROR_TYPE) or "failed")
+
+
+def _calling_agent(turn: SpanRecord) -> str | None:
+    name = turn.attributes.get(semconv.CALLER_NAME)
+    return to_text(name) if name and turn.attributes.get(semconv.CALLER_TYPE) == "agent" else None
 
 
 def _recipient(record: SpanRecord) -> str | None:
@@ -339,9 +402,9 @@ def _usage(chats: Iterable[SpanRecord]) -> Usage | None:
 
 
 def _tokens(chat: SpanRecord) -> Usage | None:
-    read, written = (chat.attributes.get(key) for key in (semconv.USAGE_INPUT_TOKENS, semconv.USAGE_OUTPUT_TOKENS))
-    both_none = read is None and written is None
-    return None if both_none else Usage(input_tokens=_count(read), output_tokens=_count(written))
+    found = {name: chat.attributes[key] for name, key in USAGE_KEYS.items() if chat.attributes.get(key) is not None}
+    is_known = "input_tokens" in found or "output_tokens" in found
+    return Usage(**{name: _count(value) for name, value in found.items()}) if is_known else None
 
 
 def _count(value: Any) -> int:
@@ -367,13 +430,22 @@ def link_inputs(acts: Sequence[ActSpans]) -> tuple[Step, ...]:
     """Build the steps of a run, each with the inputs that are new since its agent's previous step."""
     steps: list[Step] = []
     shown: dict[str, list[Message]] = {}
+    names = {_tool_word(act.agent): act.agent for act in acts}
     for index, act in enumerate(acts):
         messages = act.seen
         new = _new_messages(messages, shown.get(act.agent, []))
         if messages:
             shown[act.agent] = messages
-        steps.append(_with_results(to_step(act, index, _inputs(act, new, steps)), acts[index + 1 :]))
+        step = to_step(act, index, _inputs(act, new, steps))
+        if act.recipient is None and step.recipient is not None:  # as the name of the tool has it
+            step = step.model_copy(update={"recipient": names.get(_tool_word(step.recipient), step.recipient)})
+        steps.append(_with_results(step, acts[index + 1 :]))
     return tuple(steps)
+
+
+def _tool_word(agent: str) -> str:
+    """An agent's name as it stands in the name of a tool that hands off to it: ``Stock Clerk`` is ``stock_clerk``."""
+    return re.sub(r"\W", "_", agent).lower()
 
 
 def _new_messages(messages: list[Message], before: list[Message]) -> list[Message]:
@@ -391,6 +463,10 @@ def _inputs(act: ActSpans, messages: Sequence[Message], steps: Sequence[Step]) -
     for message in messages:
         role = message.get("role")
         text = message_text(message)
+        for part in parts_of(message):
+            if part.get("type") == "compaction":
+                summary = to_text(part.get("content") or "")
+                inputs.append(StepInput(source=act.agent, text=f"{COMPACTED} {summary}".rstrip()))
         if role == "system" or not text:
             continue
         if role == "tool":
@@ -402,7 +478,7 @@ def _inputs(act: ActSpans, messages: Sequence[Message], steps: Sequence[Step]) -
             continue  # the agent's own words, shown to it again
         inputs += [StepInput(source=step.agent, step=step.index, text=step.content or text) for step in found]
         if not (len(found) == 1 and text.strip() in _texts_of(found[0])):
-            inputs.append(StepInput(source=to_text(message.get("name") or "user"), text=text))
+            inputs.append(StepInput(source=to_text(message.get("name") or act.caller or "user"), text=text))
     return tuple(inputs)
 
 

@@ -11,7 +11,7 @@ from tracer_hooks._lazy import lazy_names
 
 if TYPE_CHECKING:
     from tracer_hooks.testing._observing import CountingIds as CountingIds
-    from tracer_hooks.testing._observing import Observer as Observer
+    from tracer_hooks.testing._observing import RecordingHost as RecordingHost
     from tracer_hooks.testing._observing import observed as observed
     from tracer_hooks.testing._observing import span_tree as span_tree
     from tracer_hooks.testing._observing import ticking_clock as ticking_clock

@@ -72,7 +72,7 @@ def _line(span: ReadableSpan, with_steps: bool) -> str:
     return f"{span.name}{step}{error}"
 
 
-class Observer:
+class RecordingHost:
     """A :class:`~tracer_hooks.frameworks.RunHost` that only observes.
 
     Attributes:
@@ -188,7 +188,7 @@ def observed(
     adapter: Adapter | None = None,
     capture: CaptureConfig | None = None,
     intervention: Intervention | None = None,
-) -> Iterator[Observer]:
+) -> Iterator[RecordingHost]:
     """Within the block every run of ``team`` is observed; afterwards the team is as it was.
 
     Args:
@@ -197,7 +197,7 @@ def observed(
         capture: What is kept of content; default everything.
         intervention: Asked before and after every model and tool call.
     """
-    observer = Observer(adapter or adapter_for(team), capture=capture, intervention=intervention)
+    observer = RecordingHost(adapter or adapter_for(team), capture=capture, intervention=intervention)
     patches = observer.adapter.hook(team, observer)
     try:
         yield observer

@@ -11,7 +11,7 @@ from autogen_ext.models.openai import OpenAIChatCompletionClient
 from autogen_ext.models.replay import ReplayChatCompletionClient
 
 from tracer_hooks.schema import Trajectory
-from tracer_hooks.testing import Observer, ScriptedLLM, observed
+from tracer_hooks.testing import RecordingHost, ScriptedLLM, observed
 
 INFO: Any = {
     "vision": False,
@@ -44,7 +44,7 @@ def assistant(name: str, client: Any, **options: Any) -> AssistantAgent:
     return AssistantAgent(name, client, description=f"The {name}.", **options)
 
 
-async def watched(team: Any, **options: Any) -> Observer:
+async def watched(team: Any, **options: Any) -> RecordingHost:
     """Run the team once under an observer."""
     with observed(team, **options) as seen:
         await team.run(task="Go")

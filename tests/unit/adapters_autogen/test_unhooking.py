@@ -14,7 +14,7 @@ from autogen_agentchat.tools import AgentTool
 from autogen_core import CancellationToken
 from autogen_core.tools import FunctionTool
 
-from tracer_hooks.testing import Observer, observed
+from tracer_hooks.testing import RecordingHost, observed
 from tracer_hooks_autogen import AutoGenAdapter
 
 from ._teams import assistant, calls, replay, texts
@@ -44,7 +44,7 @@ async def test_a_throwaway_team_is_let_go_of() -> None:
     with observed(team):
         await team.run(task="Go")
     hooked = rich_team()
-    patches = AutoGenAdapter().hook(hooked, Observer(AutoGenAdapter()))
+    patches = AutoGenAdapter().hook(hooked, RecordingHost(AutoGenAdapter()))
     alive = weakref.ref(hooked)
     del team, hooked, patches
     gc.collect()

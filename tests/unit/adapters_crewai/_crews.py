@@ -12,7 +12,7 @@ from crewai.tools import tool
 from pydantic import PrivateAttr
 
 from tracer_hooks.telemetry import current_invocation
-from tracer_hooks.testing import Observer
+from tracer_hooks.testing import RecordingHost
 from tracer_hooks.testing._observing import observed
 from tracer_hooks_crewai import CrewAIAdapter
 
@@ -122,7 +122,7 @@ def team(llm: Any, *roles: str, tools: Sequence[Any] = (), **options: Any) -> Cr
     return crew([agent(role, llm, tools=tools if n == 0 else ()) for n, role in enumerate(roles)], **options)
 
 
-def kicked_off(team: Any, **options: Any) -> Observer:
+def kicked_off(team: Any, **options: Any) -> RecordingHost:
     """Run the team once under an observer."""
     with observed(team, adapter=ADAPTER, **options) as seen:
         team.kickoff(inputs={"task": "x"})

@@ -273,6 +273,10 @@ async def test_a_model_that_a_flow_asks_itself_is_observed_in_every_form_of_the_
     [
         ({"prompt_tokens": 3, "completion_tokens": 2}, Usage(input_tokens=3, output_tokens=2)),
         ({"input_tokens": 3}, Usage(input_tokens=3)),
+        (
+            {"input_tokens": 9, "cached_prompt_tokens": 4, "cache_creation_tokens": 2, "reasoning_tokens": 3},
+            Usage(input_tokens=9, cache_read_tokens=4, cache_write_tokens=2, reasoning_tokens=3),
+        ),
         ({"prompt_tokens": -1, "input_tokens": 3}, Usage(input_tokens=3)),
         ({"prompt_tokens": "many"}, None),
         ({}, None),

@@ -258,9 +258,9 @@ async def test_asynchronous_stream(entry: str) -> None:
 def test_hooked_teams_can_be_garbage_collected() -> None:
     built = team(Scripted.of(ann=final("done")), "ann")
     original = vars(Crew)["kickoff"]
-    from tracer_hooks.testing._observing import Observer
+    from tracer_hooks.testing._observing import RecordingHost
 
-    patches = ADAPTER.hook(built, Observer(ADAPTER))
+    patches = ADAPTER.hook(built, RecordingHost(ADAPTER))
     assert vars(Crew)["kickoff"] is not original
     del built
     gc.collect()

@@ -14,7 +14,7 @@ from langchain_core.tools import tool
 from langgraph.graph import END, START, MessagesState, StateGraph
 
 from tracer_hooks.schema import Step, StepKind
-from tracer_hooks.testing import Observer, observed
+from tracer_hooks.testing import RecordingHost, observed
 
 QUESTION: Any = {"messages": [{"role": "user", "content": "What is six times seven?"}]}
 
@@ -116,14 +116,14 @@ def chain(
     return graph.compile(name=name, **(compiled or {}))
 
 
-def watched(team: Any, given: Any = QUESTION, **options: Any) -> Observer:
+def watched(team: Any, given: Any = QUESTION, **options: Any) -> RecordingHost:
     """Run the team once under an observer."""
     with observed(team, **options) as observer:
         team.invoke(given)
     return observer
 
 
-def told(observer: Observer) -> list[tuple[str, StepKind, str]]:
+def told(observer: RecordingHost) -> list[tuple[str, StepKind, str]]:
     """Agent, kind and text of every step of the only run."""
     return [(step.agent, step.kind, step.content) for step in observer.trajectory.steps]
 

@@ -16,7 +16,7 @@ from langchain_core.tools import tool
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.types import Send
 
-from tracer_hooks.schema import StepKind
+from tracer_hooks.schema import StepKind, Usage
 from tracer_hooks.testing import observed, span_tree
 
 from ._graphs import QUESTION, Plain, Scripted, calling, chain, lookup, scripted, speaker, told, watched
@@ -100,6 +100,19 @@ def test_counts_of_models_that_report_them_beside_the_message_are_used(output: A
     observer = watched(chain(solver=speaker(scripted("Done.", kind=Old))))
     found = observer.trajectory.steps[0].usage
     assert (found and (found.input_tokens, found.output_tokens)) == usage
+
+
+def test_cached_and_reasoning_tokens_of_a_message_are_counted() -> None:
+    details = {"input_token_details": {"cache_read": 4}, "output_token_details": {"reasoning": 3}}
+
+    class Detailed(Scripted):
+        def _generate(self, *args: Any, **kwargs: Any) -> ChatResult:
+            counts = {"input_tokens": 9, "output_tokens": 5, "total_tokens": 14, **details}
+            return ChatResult(generations=[ChatGeneration(message=AIMessage("Done.", usage_metadata=counts))])
+
+    observer = watched(chain(solver=speaker(scripted("Done.", kind=Detailed))))
+    counted = Usage(input_tokens=9, output_tokens=5, cache_read_tokens=4, reasoning_tokens=3)
+    assert observer.trajectory.steps[0].usage == counted
 
 
 def test_a_state_of_a_slotted_class_is_read_as_any_other() -> None:

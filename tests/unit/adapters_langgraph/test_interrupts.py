@@ -13,14 +13,14 @@ from langgraph.graph import MessagesState
 from langgraph.types import Command, interrupt
 
 from tracer_hooks.schema import StepKind
-from tracer_hooks.testing import Observer, observed
+from tracer_hooks.testing import RecordingHost, observed
 
 from ._graphs import QUESTION, calling, chain, lookup, scripted, speaker
 
 THREAD: Any = {"configurable": {"thread_id": "1"}}
 
 
-def errors(observer: Observer) -> list[str]:
+def errors(observer: RecordingHost) -> list[str]:
     return [span.name for span in observer.spans if not span.status.is_unset]
 
 

@@ -24,7 +24,7 @@ from tracer_hooks.frameworks import (
     ToolRequest,
 )
 from tracer_hooks.telemetry import ChatReply
-from tracer_hooks.testing import Observer, observed
+from tracer_hooks.testing import RecordingHost, observed
 
 from ._graphs import QUESTION, Streaming, broken, calling, chain, lookup, scripted, speaker, told
 
@@ -52,7 +52,7 @@ def solo(*replies: Any, tools: Any = (lookup,)) -> tuple[Any, Any]:
 async def test_a_recorded_run_is_replayed_without_model_or_tool(is_async: bool) -> None:
     model, team = solo(calling(("lookup", {"query": "x"}, "c1")), "It is x.")
 
-    async def run(intervention: Intervention) -> Observer:
+    async def run(intervention: Intervention) -> RecordingHost:
         with observed(team, intervention=intervention) as observer:
             await team.ainvoke(QUESTION) if is_async else team.invoke(QUESTION)
         return observer

@@ -22,7 +22,7 @@ from tracer_hooks.frameworks import (
     RewriteInstructions,
 )
 from tracer_hooks.telemetry import ChatReply, RequestedTool
-from tracer_hooks.testing import Observer, observed
+from tracer_hooks.testing import RecordingHost, observed
 
 from ._graphs import QUESTION, Scripted, Streaming, chain, scripted, told
 
@@ -87,7 +87,7 @@ def team_of(model: Any, got: list[BaseMessage], is_async: bool, listen: Callable
 
 async def stream_of(
     model: Any, is_async: bool, intervention: Intervention | None = None, times: int = 1
-) -> tuple[list[BaseMessage], Observer]:
+) -> tuple[list[BaseMessage], RecordingHost]:
     """What a node's stream gave in all runs."""
     got: list[BaseMessage] = []
     team = team_of(model, got, is_async)

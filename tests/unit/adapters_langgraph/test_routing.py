@@ -12,14 +12,14 @@ from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.types import Command
 
 from tracer_hooks.schema import StepKind
-from tracer_hooks.testing import Observer, observed
+from tracer_hooks.testing import RecordingHost, observed
 
 from ._graphs import QUESTION, calling, scripted, speaker, told, watched
 
 MESSAGE, TOOL_CALL, HANDOFF = StepKind.MESSAGE, StepKind.TOOL_CALL, StepKind.HANDOFF
 
 
-def recipients(observer: Observer) -> list[tuple[str, str | None]]:
+def recipients(observer: RecordingHost) -> list[tuple[str, str | None]]:
     return [(step.agent, step.recipient) for step in observer.trajectory.steps]
 
 

@@ -152,6 +152,7 @@ class Blame:
     agents: tuple[str, ...] = ()
     seen: list[Trajectory] = field(default_factory=list)
     name: str = "blame"
+    confidence: float = 0.5
 
     def attribute(self, trajectory: Trajectory, *, reference: str | None = None) -> Attribution:
         self.seen.append(trajectory)
@@ -166,7 +167,7 @@ class Blame:
             run_id=trajectory.run_id,
             agent=named[0],
             step=steps[named[0]],
-            confidence=0.5,
+            confidence=self.confidence,
             candidates=candidates,
             attributor=self.name,
         )

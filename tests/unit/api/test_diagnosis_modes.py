@@ -142,7 +142,7 @@ def test_on_failure_that_raises_is_logged_and_goes_no_further(caplog: pytest.Log
 # --- the diagnosis as a span -----------------------------------------------------------------------------------------
 def test_the_diagnosis_is_an_evaluator_span_with_one_link() -> None:
     seen = Recording()
-    team(tracer_provider=seen.provider, capture="full")("x")
+    team(tracer_provider=seen.provider, capture="full", attributor=Blame(("solo",), confidence=0.7))("x")
     (span,) = seen.named("diagnose")
     (agent,) = seen.named("invoke_agent solo")
     got = attributes(span)
@@ -153,8 +153,8 @@ def test_the_diagnosis_is_an_evaluator_span_with_one_link() -> None:
     assert link.context.trace_id == seen.root.get_span_context().trace_id == span.get_span_context().trace_id
     (event,) = span.events
     assert event.name == "gen_ai.evaluation.result"
-    assert dict(event.attributes or {})["gen_ai.evaluation.score.label"] == "solo@0"
-    assert dict(event.attributes or {})["gen_ai.evaluation.score.value"] == 0.5
+    assert dict(event.attributes or {})["gen_ai.evaluation.score.label"] == "decisive"
+    assert dict(event.attributes or {})["gen_ai.evaluation.score.value"] == 0.7
 
 
 def test_an_abstention_is_said_too_without_a_link_in_the_runs_trace() -> None:
@@ -164,8 +164,9 @@ def test_an_abstention_is_said_too_without_a_link_in_the_runs_trace() -> None:
     assert span.links == ()
     assert span.get_span_context().trace_id == seen.root.get_span_context().trace_id
     assert attributes(span)[semconv.DIAGNOSIS_ABSTAINED] is True
+    assert attributes(span)[semconv.DIAGNOSIS_ABSTAINED_REASON] == "no sign of failure"
     (event,) = span.events
-    assert dict(event.attributes or {})["gen_ai.evaluation.score.label"] == "no sign of failure"
+    assert dict(event.attributes or {})["gen_ai.evaluation.score.label"] == "abstained"
 
 
 def test_what_the_attributor_does_is_not_traced_as_the_users() -> None:

@@ -11,7 +11,7 @@ from tracer_hooks.frameworks import Intervention, ModelRequest
 from tracer_hooks.frameworks.plain import PlainTeam, agent, model, tool
 from tracer_hooks.schema import StepKind
 from tracer_hooks.telemetry import ChatReply, RequestedTool
-from tracer_hooks.testing import Observer, observed
+from tracer_hooks.testing import RecordingHost, observed
 
 CALL = RequestedTool(name="lookup", arguments={"query": "x"}, id="c1")
 
@@ -24,7 +24,7 @@ class Supply(Intervention):
         return self.reply
 
 
-def run(function: Any, intervention: Intervention | None = None) -> tuple[Any, Observer]:
+def run(function: Any, intervention: Intervention | None = None) -> tuple[Any, RecordingHost]:
     team = PlainTeam(agent(name="solo")(function), "team")
     with observed(team, intervention=intervention) as observer:
         return team.run("task"), observer

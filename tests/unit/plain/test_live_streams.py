@@ -21,7 +21,7 @@ from tracer_hooks.frameworks import (
 )
 from tracer_hooks.frameworks.plain import PlainTeam
 from tracer_hooks.telemetry import ChatReply
-from tracer_hooks.testing import Observer, observed
+from tracer_hooks.testing import RecordingHost, observed
 
 MESSAGES = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "What?"}]
 REWRITE = RewriteInstructions({"solo": "Be long."})
@@ -57,7 +57,7 @@ class Model:
             self.is_open = False
 
 
-def run(intervention: Intervention | None, listen: Callable[[], Any]) -> Observer:
+def run(intervention: Intervention | None, listen: Callable[[], Any]) -> RecordingHost:
     @tracer_hooks.agent(name="solo")
     def solo(task: str) -> Any:
         return listen()

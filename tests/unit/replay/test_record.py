@@ -13,12 +13,12 @@ from tracer_hooks.config import CaptureConfig, ContentCapture
 from tracer_hooks.errors import ReplayError
 from tracer_hooks.frameworks.plain import PlainAdapter, PlainTeam
 from tracer_hooks.replay import Tape, TapePlayer, tape_of
-from tracer_hooks.testing import Observer, observed
+from tracer_hooks.testing import RecordingHost, observed
 
 Work = Callable[[str], Any]
 
 
-def conduct(work: Work, tape: Tape | None = None, capture: CaptureConfig | None = None) -> tuple[Any, Observer]:
+def conduct(work: Work, tape: Tape | None = None, capture: CaptureConfig | None = None) -> tuple[Any, RecordingHost]:
     """Run ``work`` as the turn of one agent; gives what came of it, an error included."""
     turn = tracer_hooks.agent(name="solo")(work)
     team = PlainTeam(turn, "team")

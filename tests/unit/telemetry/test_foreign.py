@@ -316,6 +316,93 @@ def test_anthropic_blocks_become_tool_calls_and_results() -> None:
     ]
 
 
+# --- built: OpenInference of the OpenAI Agents SDK, and items of OpenAI's Responses API ---
+def handoff(tool: str, *, words: str = "") -> list[SpanRecord]:
+    """Triage looks a number up and hands over to ``Money Desk`` by ``tool``, as one reply; none with ``tool=""``."""
+    kind, reply = semconv.OI_SPAN_KIND, "llm.output_messages"
+    place = 1 if words else 0  # what the model said and what it called are items of their own
+    calls = f"{reply}.{place}.message.tool_calls"
+    asked = {
+        **({f"{reply}.0.message.role": "assistant", f"{reply}.0.message.content": words} if words else {}),
+        f"{reply}.{place}.message.role": "assistant",
+        f"{calls}.0.tool_call.function.name": "lookup",
+        f"{calls}.0.tool_call.function.arguments": '{"query": "refund"}',
+        f"{calls}.1.tool_call.function.name": tool,
+    }
+    desk = {"agent.name": "Money Desk", "graph.node.id": "Money Desk", "output.value": "42"}
+    return [
+        span(1, None, "Agent workflow", {kind: "AGENT"}),
+        span(2, 1, "triage", {kind: "AGENT", "agent.name": "triage"}),
+        span(3, 2, "response", {kind: "LLM", **(asked if tool else {})}),
+        span(4, 2, "lookup", {kind: "TOOL", "tool.name": "lookup", "input.value": '{"query": "refund"}'}),
+        span(5, 2, "handoff to Money Desk", {kind: "TOOL", "input.value": "triage", "output.value": "Money Desk"}),
+        span(6, 1, "Money Desk", {kind: "AGENT", **desk}),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("tool", "called", "arguments"),
+    [
+        ("transfer_to_money_desk", "transfer_to_money_desk", {}),
+        ("escalate", "escalate", {}),
+        ("", "transfer_to_Money Desk", None),  # without content
+    ],
+)
+def test_a_hand_off_and_the_span_that_only_tells_of_it_are_one_call(tool: str, called: str, arguments: object) -> None:
+    for records in (handoff(tool), normalise(handoff(tool))):
+        step = only(records).steps[0]
+        assert (step.agent, step.kind, step.recipient) == ("triage", StepKind.HANDOFF, "Money Desk")
+        assert [(call.name, call.arguments) for call in step.tool_calls] == [
+            ("lookup", {"query": "refund"}),
+            (called, arguments),
+        ]
+
+
+def test_words_and_calls_that_a_reply_lists_by_themselves_are_one_step() -> None:
+    step = only(handoff("transfer_to_money_desk", words="Let me look.")).steps[0]
+    assert (step.content, len(step.tool_calls)) == ("Let me look.", 2)
+
+
+def test_a_hand_off_told_only_by_its_tool_names_the_agent_as_it_is_called() -> None:
+    records = [record for record in handoff("transfer_to_money_desk") if "handoff" not in record.name]
+    assert only(records).steps[0].recipient == "Money Desk"
+
+
+def test_items_of_the_responses_api_are_read_as_calls_and_results() -> None:
+    call = {
+        "type": "function_call",
+        "id": "fc_1",
+        "call_id": "c1",
+        "name": "lookup",
+        "arguments": '{"query": "refund"}',
+    }
+    said = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Let me look."}]}
+    reasoned = {"type": "reasoning", "id": "rs_1", "summary": []}
+    result = {"type": "function_call_output", "call_id": "c1", "output": "42"}
+    kind = {semconv.OI_SPAN_KIND: "LLM", "agent.name": "triage"}
+    asked = [{"role": "user", "content": "How much?"}]
+    records = [
+        span(
+            2,
+            1,
+            "first",
+            {**kind, "input.value": json.dumps(asked), "output.value": json.dumps([reasoned, said, call])},
+        ),
+        span(
+            3,
+            1,
+            "second",
+            {**kind, "input.value": json.dumps([*asked, said, call, result]), "output.value": "It is 42."},
+        ),
+    ]
+    first, second = only([span(1, None, "desk", {semconv.OI_SPAN_KIND: "CHAIN"}), *records]).steps
+    assert first.content == "Let me look."
+    assert [(c.name, c.arguments, c.result, c.call_id) for c in first.tool_calls] == [
+        ("lookup", {"query": "refund"}, "42", "c1")
+    ]
+    assert [(item.step, item.text) for item in second.inputs] == [(0, "42")]
+
+
 @pytest.mark.parametrize(
     ("attributes", "name", "agent"),
     [

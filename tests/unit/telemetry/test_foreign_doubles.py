@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tracer_hooks import semconv
+from tracer_hooks.schema import StepKind
 from tracer_hooks.telemetry import SpanRecord, SpanStatus, assemble, normalise, read_otlp
 
 from ._runs import FIXTURES, only, span
@@ -125,6 +126,85 @@ def test_an_agent_with_acts_of_its_own_is_no_team_and_two_agents_without_a_span_
     assert [step.agent for step in only([replace(first, parent_id=None), *rest]).steps] == ["scout", "writer"]
 
 
+def asked(*texts: str) -> dict[str, str]:
+    messages = [{"role": "user", "parts": [{"type": "text", "content": text}]} for text in texts]
+    return {semconv.INPUT_MESSAGES: json.dumps(messages)}
+
+
+@pytest.mark.parametrize(
+    ("manager", "member", "task"),
+    [
+        (("What is 2 + 2?", "Choose who speaks next."), ("What is 2 + 2?",), "What is 2 + 2?"),
+        (("What is 2 + 2?", "Choose who speaks next."), ("Add them.",), "What is 2 + 2?"),
+        (("Two and two are these.", "What is 2 + 2?"), ("Two and two are these.", "What is 2 + 2?"), "What is 2 + 2?"),
+        (("Two and two are these.", "What is 2 + 2?"), (), "What is 2 + 2?"),
+    ],
+)
+def test_the_task_is_what_all_were_asked_and_not_what_a_manager_is_told(
+    manager: tuple[str, ...], member: tuple[str, ...], task: str
+) -> None:
+    records = [turn(2, 1, "boss", **asked(*manager)), chat(3, 2, "scout"), turn(4, 1, "scout", **asked(*member))]
+    assert only([span(1, None, "desk", {}), *records, chat(5, 4, "Four.")]).task == task
+
+
+def test_a_session_that_goes_on_has_a_task_of_its_own() -> None:
+    said = [*json.loads(asked("What is 1 + 1?")[semconv.INPUT_MESSAGES]), {"role": "assistant", "parts": []}]
+    shown = json.dumps(said + json.loads(asked("What is 2 + 2?")[semconv.INPUT_MESSAGES]))
+    spoken = chat(2, 1, "Four.")
+    spoken = replace(spoken, attributes={**spoken.attributes, semconv.INPUT_MESSAGES: shown})
+    assert only([turn(1, None, "adder"), spoken]).task == "What is 2 + 2?"
+
+
+def test_a_run_that_broke_off_in_a_model_call_has_no_answer_and_its_teams_name() -> None:
+    silent = span(6, 4, "chat", {semconv.OPERATION_NAME: "chat"})
+    scout, said, writer, _ = agents()
+    assert only([span(1, None, "desk", {}), scout, said, writer, silent]).final_output is None
+    run = only([span(1, None, "workflow.run", {"workflow.name": "desk"}), scout, said])
+    assert (run.team, run.final_output) == ("desk", "It is 4.")
+
+
+def test_the_framework_is_that_of_the_agents_and_not_of_the_users_span_around_them() -> None:
+    scout, said, *_ = (replace(record, scope="gcp.vertex.agent") for record in agents())
+    assert only([span(1, None, "GET /ask", {}, scope="shop"), scout, said]).framework == "google_adk"
+    scout, said = (replace(record, scope="some.agents") for record in (scout, said))
+    assert only([span(1, None, "GET /ask", {}, scope="shop"), scout, said]).framework == "some.agents"
+
+
+@pytest.mark.parametrize(
+    ("reply", "recipient"),
+    [
+        ('{"terminate": false, "next_speaker": "scout"}', "scout"),
+        ('{"is_request_satisfied": {"answer": false}, "next_speaker": {"answer": "scout"}}', "scout"),
+        ('{"is_request_satisfied": {"answer": true}, "next_speaker": {"answer": "scout"}}', None),
+        ('{"terminate": true, "next_speaker": null}', None),
+        ('{"next_speaker": ["scout"]}', None),
+        ('["next_speaker"]', None),
+        ('{"next_speaker": "scout"', None),
+    ],
+)
+def test_a_manager_that_chooses_the_next_speaker_hands_over(reply: str, recipient: str | None) -> None:
+    first, *_ = only([turn(1, None, "boss"), chat(2, 1, reply)]).steps
+    assert (first.recipient, first.kind) == (recipient, StepKind.MESSAGE if recipient is None else StepKind.HANDOFF)
+
+
+def test_what_the_user_quotes_of_another_agent_is_that_agents() -> None:
+    quotes = [
+        "[scout] called tool `add` with parameters: {'a': 2}",
+        "[scout] `add` tool returned result: {'result': 'It is 4.'}",
+        "[scout] said: I guess so.",
+    ]
+    shown = asked("What is 2 + 2?")[semconv.INPUT_MESSAGES]
+    parts = [{"type": "text", "content": text} for text in ("For context:", *quotes)]
+    heard = {semconv.INPUT_MESSAGES: json.dumps([*json.loads(shown), {"role": "user", "parts": parts}])}
+    spoken = chat(2, 1, "Four.")
+    spoken = replace(spoken, attributes={**spoken.attributes, **heard})
+    [step] = only([turn(1, None, "writer"), spoken]).steps
+    assert [(item.source, item.text) for item in step.inputs] == [
+        ("user", "What is 2 + 2?"),
+        ("scout", "It is 4.\nI guess so."),
+    ]
+
+
 # --- texts that stand beside other things ---
 def test_what_was_said_is_not_the_prompt_beside_it() -> None:
     output = json.dumps({"raw": "Four.", "messages": [{"role": "user", "content": "What is 2 + 2?"}]})
@@ -142,6 +222,9 @@ def test_what_was_said_is_not_the_prompt_beside_it() -> None:
         ('[{"type": "image", "text": "a"}]', '[{"type": "image", "text": "a"}]'),
         ('["a", "b"]', '["a", "b"]'),
         ("[]", "[]"),
+        ('{"result": "a"}', "a"),  # as Gemini wants it
+        ('{"result": 3}', '{"result": 3}'),
+        ('{"result": "a", "unit": "b"}', '{"result": "a", "unit": "b"}'),
     ],
 )
 def test_blocks_of_text_that_a_tool_returned_are_read_as_text(result: str, text: str) -> None:

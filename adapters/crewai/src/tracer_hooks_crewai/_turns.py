@@ -132,7 +132,13 @@ def usage_of(counts: Any) -> Usage | None:
     read, written = _first_count(counts, _INPUT_KEYS), _first_count(counts, _OUTPUT_KEYS)
     if read is None and written is None:
         return None
-    return Usage(input_tokens=read or 0, output_tokens=written or 0)
+    return Usage(
+        input_tokens=read or 0,
+        output_tokens=written or 0,
+        cache_read_tokens=_first_count(counts, ("cached_prompt_tokens",)) or 0,
+        cache_write_tokens=_first_count(counts, ("cache_creation_tokens",)) or 0,
+        reasoning_tokens=_first_count(counts, ("reasoning_tokens",)) or 0,
+    )
 
 
 @guarded("read an event of CrewAI", None)

@@ -222,7 +222,14 @@ def _usage(message: BaseMessage) -> Usage | None:
     counts = getattr(message, "usage_metadata", None)
     if not counts:
         return None
-    return Usage(input_tokens=counts.get("input_tokens") or 0, output_tokens=counts.get("output_tokens") or 0)
+    of_input, of_output = counts.get("input_token_details") or {}, counts.get("output_token_details") or {}
+    return Usage(
+        input_tokens=counts.get("input_tokens") or 0,
+        output_tokens=counts.get("output_tokens") or 0,
+        cache_read_tokens=of_input.get("cache_read") or 0,
+        cache_write_tokens=of_input.get("cache_creation") or 0,
+        reasoning_tokens=of_output.get("reasoning") or 0,
+    )
 
 
 def _legacy_usage(result: LLMResult | ChatResult) -> Usage | None:
@@ -265,8 +272,7 @@ def reply_to_result(reply: ChatReply, original: ChatResult | None = None) -> Cha
 def _native_usage(usage: Usage | None) -> Any:
     if usage is None:
         return None
-    total = usage.input_tokens + usage.output_tokens
-    return {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens, "total_tokens": total}
+    return {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens, "total_tokens": usage.total}
 
 
 def as_chunk(message: BaseMessage) -> BaseMessage:

@@ -22,7 +22,7 @@ from tracer_hooks import semconv
 from tracer_hooks.config import CaptureConfig
 from tracer_hooks.frameworks import Adapter, Capability, Intervention, PatchSet, RunHost, get_adapter
 from tracer_hooks.schema import Step, Trajectory
-from tracer_hooks.testing import Observer, Rule, ScriptedLLM, observed
+from tracer_hooks.testing import RecordingHost, Rule, ScriptedLLM, observed
 from tracer_hooks_testing._teams import TASK, ContractTeams, NotOfferedError, Scenario
 
 
@@ -168,7 +168,7 @@ class ContractBase:
     @contextmanager
     def observe(
         self, team: Any, *, capture: CaptureConfig | None = None, intervention: Intervention | None = None
-    ) -> Iterator[Observer]:
+    ) -> Iterator[RecordingHost]:
         """Hook ``team`` within the block; afterwards every run and every span has to be ended."""
         balance = Balance()
         with observed(team, adapter=self.adapter, capture=capture, intervention=intervention) as observer:
@@ -251,13 +251,13 @@ class ContractBase:
 
 
 # --- looking at what was observed -----------------------------------------------------------------------------------
-def root_of(observer: Observer) -> ReadableSpan:
+def root_of(observer: RecordingHost) -> ReadableSpan:
     """The span of the only run."""
     (root,) = spans_of(observer, semconv.OP_INVOKE_WORKFLOW)
     return root
 
 
-def spans_of(observer: Observer, operation: str) -> list[ReadableSpan]:
+def spans_of(observer: RecordingHost, operation: str) -> list[ReadableSpan]:
     """The exported spans of one operation, by start time."""
     found = [span for span in observer.spans if attribute(span, semconv.OPERATION_NAME) == operation]
     return sorted(found, key=lambda span: span.start_time or 0)
@@ -268,12 +268,12 @@ def attribute(span: ReadableSpan, key: str) -> Any:
     return (span.attributes or {}).get(key)
 
 
-def errors_of(observer: Observer) -> list[str]:
+def errors_of(observer: RecordingHost) -> list[str]:
     """The names of the spans whose status is ERROR."""
     return [span.name for span in observer.spans if span.status.status_code is StatusCode.ERROR]
 
 
-def exceptions_of(observer: Observer) -> list[str]:
+def exceptions_of(observer: RecordingHost) -> list[str]:
     """The types of the exceptions that were recorded as span events."""
     events = [event for span in observer.spans for event in span.events if event.name == semconv.EVENT_EXCEPTION]
     return [str((event.attributes or {}).get(semconv.EXCEPTION_TYPE)) for event in events]

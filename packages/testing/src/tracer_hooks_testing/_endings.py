@@ -29,7 +29,7 @@ from tracer_hooks.testing import (
     Drop,
     ErrorReply,
     Garbage,
-    Observer,
+    RecordingHost,
     Reply,
     ReplyLike,
     Rule,
@@ -206,7 +206,7 @@ class EndingsContract(ContractBase):
         while others := asyncio.all_tasks() - {asyncio.current_task()}:
             await asyncio.wait(others, timeout=_WAIT_S)
 
-    def _was_stopped(self, observer: Observer, reason: str) -> None:
+    def _was_stopped(self, observer: RecordingHost, reason: str) -> None:
         root = root_of(observer)
         assert root.status.status_code is StatusCode.UNSET
         assert attribute(root, semconv.ABANDONED) == reason
@@ -396,9 +396,9 @@ class SafetyContract(ContractBase):
         assert hooked == bare
 
     def _observer(self) -> Any:
-        from tracer_hooks.testing import Observer
+        from tracer_hooks.testing import RecordingHost
 
-        return Observer(self.adapter)
+        return RecordingHost(self.adapter)
 
     # --- exporters -------------------------------------------------------------------------------------------------
     def test_a_failing_exporter_does_not_reach_the_team(self) -> None:

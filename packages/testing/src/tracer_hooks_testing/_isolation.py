@@ -20,7 +20,7 @@ from opentelemetry.trace import Tracer
 from tracer_hooks import semconv
 from tracer_hooks.config import CaptureConfig
 from tracer_hooks.telemetry import ToolInvocation, current_invocation, current_run, suppressed
-from tracer_hooks.testing import Observer, Reply, Rule, ScriptedRequest, ToolCallReply, When
+from tracer_hooks.testing import RecordingHost, Reply, Rule, ScriptedRequest, ToolCallReply, When
 from tracer_hooks_testing._base import ContractBase, every_way, root_of, spans_of
 from tracer_hooks_testing._endings import LOOKUP_SCRIPT
 from tracer_hooks_testing._teams import TASK, TOOL_RESULT, Scenario
@@ -83,7 +83,7 @@ class IsolationContract(ContractBase):
         assert errors == []
         self._did_not_mix(observers, marks)
 
-    def _did_not_mix(self, observers: list[Observer], marks: tuple[str, ...]) -> None:
+    def _did_not_mix(self, observers: list[RecordingHost], marks: tuple[str, ...]) -> None:
         for observer, mark in zip(observers, marks, strict=True):
             trajectory = observer.trajectory
             assert [step.agent for step in trajectory.steps] == ["researcher", "researcher", "writer", "reviewer"]
@@ -221,7 +221,7 @@ class IsolationContract(ContractBase):
         assert [span for span in observer.spans if span.name == "POST"] == []
         assert len(observer.trajectory.steps) == 4
 
-    def _beside_another(self, capture: CaptureConfig) -> Observer:
+    def _beside_another(self, capture: CaptureConfig) -> RecordingHost:
         team = self.build("pipeline", self.llm(Scenario.PIPELINE))
         with self.observe(team, capture=capture) as observer:
             tracer = observer.tracer_provider.get_tracer("another")
@@ -270,7 +270,7 @@ class RestoreContract(ContractBase):
     def test_undo_restores_every_attribute(self, scenario: Scenario) -> None:
         team = self.build(scenario, self.llm(scenario))
         before = attributes(team, *self.teams.parts(team))
-        self.hook(team, Observer(self.adapter)).undo()
+        self.hook(team, RecordingHost(self.adapter)).undo()
         after = attributes(team, *self.teams.parts(team))
         assert changes(before, after) == []
 
@@ -289,7 +289,7 @@ class RestoreContract(ContractBase):
 
     def test_undoing_twice_does_no_harm(self) -> None:
         team = self.build("single", self.llm(Scenario.SINGLE))
-        patches = self.hook(team, Observer(self.adapter))
+        patches = self.hook(team, RecordingHost(self.adapter))
         patches.undo()
         patches.undo()
         assert "42" in self.adapter.result(self.adapter.entry(team, TASK), self.run(team)).text
@@ -345,7 +345,7 @@ class RestoreContract(ContractBase):
         llm = self.llm(Scenario.PIPELINE)
         first, second = self.build("pipeline", llm), self.build("pipeline", llm)
         before = attributes(*self.teams.parts(first), *self.teams.parts(second))
-        observers = [Observer(self.adapter), Observer(self.adapter)]
+        observers = [RecordingHost(self.adapter), RecordingHost(self.adapter)]
         one, two = (self.hook(team, host) for team, host in zip((first, second), observers, strict=True))
         one.undo()
         self.run(second)

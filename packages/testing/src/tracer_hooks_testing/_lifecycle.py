@@ -17,7 +17,7 @@ import tracer_hooks
 from tracer_hooks import semconv
 from tracer_hooks.frameworks import RunResult
 from tracer_hooks.schema import RunOutcome
-from tracer_hooks.testing import ErrorReply, Observer, When
+from tracer_hooks.testing import ErrorReply, RecordingHost, When
 from tracer_hooks_testing._base import Balance, CancelledAt, ContractBase, every_way
 from tracer_hooks_testing._isolation import attributes, changes
 from tracer_hooks_testing._teams import TASK, ContractTeams, NotOfferedError, Scenario
@@ -167,7 +167,7 @@ class LifecycleContract(ContractBase):
     def test_hooks_of_one_team_may_be_undone_in_any_order(self, order: Sequence[int]) -> None:
         team = self.build("pipeline", self.llm(Scenario.PIPELINE))
         before = attributes(team, *self.teams.parts(team))
-        observers = [Observer(self.adapter), Observer(self.adapter)]
+        observers = [RecordingHost(self.adapter), RecordingHost(self.adapter)]
         patches = [self.hook(team, observer) for observer in observers]
         self.run(team)
         patches[order[0]].undo()

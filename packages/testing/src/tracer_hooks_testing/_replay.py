@@ -26,7 +26,7 @@ from tracer_hooks.replay import (
 )
 from tracer_hooks.schema import StepKind, Trajectory
 from tracer_hooks.telemetry import ChatInvocation, message_text
-from tracer_hooks.testing import ErrorReply, Observer, Reply, ScriptedLLM, When
+from tracer_hooks.testing import ErrorReply, RecordingHost, Reply, ScriptedLLM, When
 from tracer_hooks_testing._base import ContractBase, Ending, attribute, every_way, spans_of
 from tracer_hooks_testing._endings import LOOKUP_SCRIPT
 from tracer_hooks_testing._teams import PROMPTS, TASK, TOOL_RESULT, Scenario
@@ -68,7 +68,7 @@ class ReplayContract(ContractBase):
         ]
         return RecordedContractRun(ending, observer.trajectory, read)
 
-    def play(self, way: str, team: Any, player: Intervention) -> tuple[Ending, Observer]:
+    def play(self, way: str, team: Any, player: Intervention) -> tuple[Ending, RecordingHost]:
         """Run ``team`` with replies from a tape."""
         with self.observe(team, intervention=player) as observer:
             ending = self.ending(way, team)

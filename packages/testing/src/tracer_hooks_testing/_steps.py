@@ -12,7 +12,7 @@ from tracer_hooks import semconv
 from tracer_hooks.config import CaptureConfig, ContentCapture
 from tracer_hooks.frameworks import Capability
 from tracer_hooks.schema import StepKind, Usage
-from tracer_hooks.testing import ErrorReply, Observer, Reply, ToolCallReply, When
+from tracer_hooks.testing import ErrorReply, RecordingHost, Reply, ToolCallReply, When
 from tracer_hooks_testing._base import ContractBase, attribute, every_way, root_of, spans_of, steps_by
 from tracer_hooks_testing._endings import LOOKUP_SCRIPT
 from tracer_hooks_testing._teams import PROMPTS, TASK, TOOL_RESULT, ContractTeams, Scenario, calls_then_says, lookup
@@ -378,7 +378,7 @@ class PayloadsContract(ContractBase):
             self.ending("run", team)
         assert [place for place, text in _texts(observer) if _SECRET in text] == []
 
-    def _with_secrets(self, capture: CaptureConfig) -> Observer:
+    def _with_secrets(self, capture: CaptureConfig) -> RecordingHost:
         def lookup(query: str, api_key: str) -> str:
             """Look a number up in the table."""
             raise ValueError(f"cannot log in with {_SECRET}")
@@ -391,13 +391,13 @@ class PayloadsContract(ContractBase):
         return observer
 
 
-def _attributes(observer: Observer) -> Iterator[tuple[str, str, Any]]:
+def _attributes(observer: RecordingHost) -> Iterator[tuple[str, str, Any]]:
     for span in observer.spans:
         for key, value in (span.attributes or {}).items():
             yield span.name, key, value
 
 
-def _texts(observer: Observer) -> Iterator[tuple[str, str]]:
+def _texts(observer: RecordingHost) -> Iterator[tuple[str, str]]:
     """Every text that leaves the process, with its place."""
     for name, key, value in _attributes(observer):
         yield f"{name}: {key}", str(value)
