@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -17,6 +18,7 @@ from tracer_hooks.cli.app import run_app
 from ._servers import Server, why_missing
 
 pytest.importorskip("opentelemetry.exporter.otlp.proto.http", reason="the exporter over HTTP is not installed")
+from ...unit.api._live_spans import Desk
 from ._projects import Project, expected_entries, run_team, seconds_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
@@ -61,6 +63,24 @@ def test_a_diagnosis_stands_at_the_blamed_span_within_three_seconds(project: Pro
         assert project.entries(run) == expected_entries(run)
         assert taken <= VISIBLE_S
     provider.shutdown()
+
+
+def test_a_diagnosis_of_an_observed_team_is_seen_as_soon(project: Project, tmp_path: Path, capsys) -> None:
+    provider = project.provider(file=tmp_path / "spans.jsonl")
+    observer = tracer_hooks.observe(expected="17", store="off", provider=provider, publish=project.url)
+    try:
+        Desk(provider).run("12")
+        ended = time.monotonic()
+        seconds_until(lambda: observer.last_run is not None and stands(project, observer.last_run))
+        taken = time.monotonic() - ended
+        with capsys.disabled():
+            print(f"\n{project.server.name}: of an observed team visible {taken:.2f} s after the run ended")
+        assert observer.last_run is not None
+        assert project.entries(observer.last_run) == expected_entries(observer.last_run)
+        assert taken <= VISIBLE_S
+    finally:
+        observer.stop()
+        provider.shutdown()
 
 
 def test_failed_traces_are_read_diagnosed_as_their_file_and_written_to_once(
