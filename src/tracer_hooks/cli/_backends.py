@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from tracer_hooks._text import counted
-from tracer_hooks.cli.console import err
+from tracer_hooks.cli.console import ProgressDisplay, err
 from tracer_hooks.config import CaptureConfig
 from tracer_hooks.errors import BackendError
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:  # at run time with the work: help and usage errors need no re
     from tracer_hooks.cli.diagnose import Diagnosed
     from tracer_hooks.datasets import LoadedRecord
     from tracer_hooks.publishing import Destination
+    from tracer_hooks.schema import Attribution, Trajectory
     from tracer_hooks.telemetry import Capture
 
 
@@ -39,29 +40,29 @@ class BackendRuns:
     _origins: dict[str, Destination] = field(default_factory=dict)
 
     def read(self, url: str) -> Iterator[LoadedRecord]:
-        """The runs of the project, newest first.
+        """The runs of the project, newest first; where the backend cannot be read, the reason, and no more of them.
 
         Raises:
             ConfigError: The URL cannot be used.
-            BackendError: The backend cannot be read.
         """
+        from tracer_hooks.datasets import refused
         from tracer_hooks.publishing import destinations_of, traces_in
 
         for destination in destinations_of(url):
             is_empty = True
-            for record in traces_in(destination, since=self.since, limit=self.limit, only_failed=self.only_failed):
+            try:
+                for record in traces_in(destination, since=self.since, limit=self.limit, only_failed=self.only_failed):
+                    is_empty = False
+                    self._origins[record.source] = destination
+                    yield record
+            except BackendError as error:  # one result, as of a file that cannot be read
                 is_empty = False
-                self._origins[record.source] = destination
-                yield record
+                yield refused(url, str(error))
             if is_empty:
-                words = (
-                    "shows no failed trace; --failed says that the others failed"
-                    if self.only_failed
-                    else "has no trace"
-                )
-                err().print(f"{destination.title} {words}", soft_wrap=True)
+                hint = "failed trace; --failed reads the others, and says that they failed"
+                err().print(f"{destination.title} shows no {hint if self.only_failed else 'trace'}", soft_wrap=True)
 
-    def write_back(self, results: Sequence[Diagnosed]) -> bool:
+    def write_back(self, results: Sequence[Diagnosed], progress: ProgressDisplay) -> bool:
         """Write each diagnosis that says something to its trace, and say how many; False if one cannot be written."""
         from tracer_hooks.telemetry import Capture
 
@@ -70,10 +71,20 @@ class BackendRuns:
         capture = Capture(CaptureConfig.from_env())
         problems: list[str] = []
         for destination in dict.fromkeys(self._origins.values()):
-            telling = [each for each in results if self._origins.get(each.source) == destination and each.is_telling]
-            written = _written(destination, telling, capture, problems)
-            said = f"{written} of {counted(len(telling), 'diagnosis', 'diagnoses')} written to {destination.title}"
-            if not telling:
+            mine = [each.told for each in results if self._origins.get(each.source) == destination]
+            told = [each for each in mine if each is not None]
+            written = 0
+            for trajectory, attribution in told:
+                error = _written(destination, trajectory, attribution, capture)
+                if error is None:
+                    written += 1
+                else:
+                    problems.append(str(error))
+                    if error.kind not in ("missing", "refused"):  # the backend itself: others come to no more
+                        break
+                progress.update(destination.url, f"writing to {destination.url}", written, len(told))
+            said = f"{written} of {counted(len(told), 'diagnosis', 'diagnoses')} written to {destination.title}"
+            if not told:
                 said = f"nothing is written to {destination.title}: no run is said to have failed, no step is named"
             elif written and capture.export_policy.blocks_all:
                 said += ", without texts of the runs; TRACER_HOOKS_CAPTURE=redacted sends what was found, too"
@@ -83,20 +94,14 @@ class BackendRuns:
         return not problems
 
 
-def _written(destination: Destination, results: Sequence[Diagnosed], capture: Capture, problems: list[str]) -> int:
-    """How many could be written; why others could not is added to ``problems``."""
+def _written(
+    destination: Destination, trajectory: Trajectory, attribution: Attribution, capture: Capture
+) -> BackendError | None:
+    """None, or why a diagnosis cannot be written."""
     from tracer_hooks.publishing import publish_now
 
-    count = 0
-    for result in results:
-        if result.trajectory is None or result.attribution is None:
-            continue
-        try:
-            publish_now(destination, result.trajectory, result.attribution, capture)
-        except BackendError as error:
-            problems.append(str(error))
-            if error.kind not in ("missing", "refused"):  # the backend itself, so that others come to no more
-                break
-        else:
-            count += 1
-    return count
+    try:
+        publish_now(destination, trajectory, attribution, capture)
+    except BackendError as error:
+        return error
+    return None

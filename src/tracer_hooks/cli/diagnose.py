@@ -123,8 +123,8 @@ def diagnose_command(
                     _print_markdown(result)
                 elif not as_json:
                     _show(result)
+        is_written = backends.write_back(results, progress)
     _keep(store, [result for result in results if result.source in stored])
-    is_written = backends.write_back(results)
     if report is not None:
         _write_report(report, results)
     if as_json:
@@ -195,11 +195,12 @@ class Diagnosed:
         return found if self.trajectory.trace_id is not None else tuple(part for part in found if part != _ANSWER)
 
     @property
-    def is_telling(self) -> bool:
-        """Tell whether the diagnosis says something of the trace: the run failed, or a step is named."""
+    def told(self) -> tuple[Trajectory, Attribution] | None:
+        """Return run and diagnosis where that says something of the trace: the run failed, or a step is named."""
         if self.trajectory is None or self.attribution is None:
-            return False
-        return self.trajectory.outcome == "failed" or self.attribution.certainty in ("clear", "likely")
+            return None
+        is_named = self.attribution.certainty in ("clear", "likely")
+        return (self.trajectory, self.attribution) if is_named or self.trajectory.outcome == "failed" else None
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -123,7 +123,7 @@ def told(result: dict) -> dict:
 def test_a_project_that_is_not_there_is_named(project: Project, capsys, monkeypatch) -> None:
     monkeypatch.setattr("sys.argv", ["tracer-hooks", "diagnose", f"{project.url}-of-nobody"])
     assert run_app() == 1
-    assert "of-nobody'" in capsys.readouterr().err
+    assert "of-nobody'" in capsys.readouterr().out
 
 
 def test_nothing_is_lost_while_the_server_is_away(project: Project, tmp_path: Path, caplog) -> None:
@@ -167,7 +167,7 @@ def test_a_key_is_needed_and_a_wrong_one_is_one_warning(name: str, tmp_path: Pat
             monkeypatch.setenv(variable, key)
             monkeypatch.setattr("sys.argv", ["tracer-hooks", "diagnose", url])
             assert run_app() == code
-            printed = capsys.readouterr().err
+            printed = "".join(capsys.readouterr())
             assert words in printed
             assert key not in printed
         monkeypatch.setenv(variable, "wrong-key")

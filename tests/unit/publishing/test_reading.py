@@ -46,6 +46,7 @@ class ReadableBackend(ScriptedBackend):
         spans: The spans of each trace, the oldest first.
         failed: Traces that it shows as failed.
         answers: What is answered in the place of what a path asks for.
+        breaks_at: How many traces it gives before it breaks.
     """
 
     def __init__(self) -> None:
@@ -53,6 +54,7 @@ class ReadableBackend(ScriptedBackend):
         self.spans: dict[str, list[SpanRecord]] = {}
         self.failed: set[str] = set()
         self.answers: dict[str, tuple[int, Any]] = {}
+        self.breaks_at: int | None = None
 
     def hold(self, run: Trajectory) -> None:
         assert run.trace_id is not None
@@ -67,7 +69,10 @@ class ReadableBackend(ScriptedBackend):
             if parts.path.endswith(ending):
                 return answer
         if parts.path.endswith("/traces"):
-            found, cursor = self._page("error" in query, int(query.get("cursor", ["0"])[0]))
+            start = int(query.get("cursor", ["0"])[0])
+            if self.breaks_at is not None and start + 2 > self.breaks_at:
+                return 503, "out of order"
+            found, cursor = self._page("error" in query, start)
             return 200, {"data": [{"trace_id": one} for one in found], "next_cursor": cursor}
         if parts.path.endswith("/spans/otlpv1"):
             nodes = [named_kinds(node) for node in self._nodes(query["trace_id"][0])]
@@ -253,6 +258,18 @@ def test_what_cannot_be_written_back_is_said_with_exit_code_1(
     said = capsys.readouterr().err
     assert "0 of 2 diagnoses written to" in said
     assert said.count("out of order") == 1
+
+
+def test_a_backend_that_goes_away_is_one_result_and_the_others_stay(
+    diagnose: Call, backend: ReadableBackend, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for number in range(1, 6):
+        backend.hold(trajectory(number))
+    backend.breaks_at = 3
+    assert diagnose(backend.url("phoenix"), "--no-publish", "--json") == 1
+    results = json.loads(capsys.readouterr().out)["results"]
+    assert [one.get("run_id") for one in results] == ["run5", "run4", None]
+    assert "answered with 503" in results[-1]["error"]
 
 
 def test_options_of_urls_are_refused_with_files(diagnose: Call, capsys: pytest.CaptureFixture[str]) -> None:
