@@ -47,7 +47,7 @@ def publish_command(
                     _show(result)
     if as_json:
         print_json({"results": results})
-    elif capture.export_policy.blocks_all:
+    elif capture.export_policy.blocks_all and any("written" in result for result in results):
         err().print("Texts of runs stay here; TRACER_HOOKS_CAPTURE=redacted sends what was found, too", soft_wrap=True)
     if any("error" in result for result in results):
         raise typer.Exit(FAILED)
@@ -67,7 +67,7 @@ def _published(kept: RunStore, run_id: str, destination: Destination, capture: C
     if not written:
         return {"error": "the run has no trace"}
     entries = [{"name": each.name, "label": each.label, "span_id": each.span_id} for each in written]
-    return {"trace_id": run.trajectory.trace_id, "written": entries}
+    return {"run_id": run.run_id, "trace_id": run.trajectory.trace_id, "written": entries}
 
 
 def _show(result: dict[str, Any]) -> None:

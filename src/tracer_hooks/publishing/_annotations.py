@@ -38,8 +38,6 @@ class Annotation:
     """32 hex digits."""
     span_id: str | None
     """16 hex digits; None for the trace."""
-    score: float | None
-    """Confidence, 0 to 1."""
     explanation: str | None
     """What is found; None where content is not exported."""
     metadata: Mapping[str, Any]
@@ -77,7 +75,6 @@ def annotations_of(trajectory: Trajectory, attribution: Attribution, capture: Ca
             label=evaluation.label.value,
             trace_id=trajectory.trace_id,
             span_id=evaluation.span_id,
-            score=evaluation.score,
             explanation=str(text[semconv.EVALUATION_EXPLANATION]) if text else None,
             metadata=capture.exported(metadata),
             is_by_model=attribution.usage is not None,
@@ -109,7 +106,8 @@ def _write_to_phoenix(destination: Destination, annotations: Sequence[Annotation
                 f"{place}_id": annotation.span_id or annotation.trace_id,
                 "name": annotation.name,
                 "annotator_kind": "LLM" if annotation.is_by_model else "CODE",
-                "result": {"label": annotation.label, "score": annotation.score, "explanation": annotation.explanation},
+                # Without a score, of which Phoenix would show the mean in the place of the label.
+                "result": {"label": annotation.label, "explanation": annotation.explanation},
                 "metadata": annotation.metadata,
                 "identifier": IDENTIFIER,
             }
@@ -124,11 +122,8 @@ def _write_to_mlflow(destination: Destination, annotations: Sequence[Annotation]
     """Look at what is there first: MLflow keeps a second assessment of the same name and span beside the first."""
     path = f"/api/3.0/mlflow/traces/tr-{annotations[0].trace_id}"
     info = send_request(destination, "GET", path)["trace"]["trace_info"]
-    there = {
-        each["assessment_id"]: each
-        for each in info.get("assessments", ())
-        if each["source"]["source_id"] == IDENTIFIER and each["assessment_name"] in (EVALUATION, FAILED_AGENT)
-    }
+    ours = [each for each in info.get("assessments", ()) if each["source"]["source_id"] == IDENTIFIER]
+    there = {each["assessment_id"]: each for each in ours}
     for annotation in annotations:
         wanted = {
             "assessment_id": f"a-{annotation.key}",
@@ -146,8 +141,10 @@ def _write_to_mlflow(destination: Destination, annotations: Sequence[Annotation]
         elif any(known.get(key) != wanted[key] for key in ("feedback", "rationale", "metadata")):
             update = {"assessment": wanted, "update_mask": "feedback,rationale,metadata"}
             send_request(destination, "PATCH", f"{path}/assessments/{wanted['assessment_id']}", update)
-    for stale in there:  # of an earlier diagnosis, which named another step
-        send_request(destination, "DELETE", f"{path}/assessments/{stale}")
+    run_id = annotations[0].metadata["run_id"]
+    for stale_id, stale in there.items():  # of an earlier diagnosis, which named another step, or of another run
+        if stale.get("metadata", {}).get("run_id") == run_id:
+            send_request(destination, "DELETE", f"{path}/assessments/{stale_id}")
 
 
 def _write_to_langfuse(destination: Destination, annotations: Sequence[Annotation]) -> None:

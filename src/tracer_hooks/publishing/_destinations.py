@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from tracer_hooks._version import __version__
+from tracer_hooks.config import publish_urls
 from tracer_hooks.errors import BackendError, ConfigError
 
 EXAMPLES = "phoenix://localhost:6006/project, mlflow://localhost:5000/experiment or langfuse://cloud.langfuse.com"
@@ -39,7 +40,7 @@ _MLFLOW_KEYS = "MLFLOW_TRACKING_TOKEN, or MLFLOW_TRACKING_USERNAME and MLFLOW_TR
 _BACKENDS = {
     "phoenix": _Backend("Phoenix", "20.26.1", "PHOENIX_API_KEY", "do not exist"),
     "mlflow": _Backend("MLflow", "3.17.2", _MLFLOW_KEYS, "RESOURCE_DOES_NOT_EXIST"),
-    "langfuse": _Backend("Langfuse", "5.0.4's SDK", "LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY", "\0"),
+    "langfuse": _Backend("Langfuse", "SDK 5.0.4", "LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY", "\0"),
 }
 
 
@@ -80,10 +81,9 @@ def destinations_of(named: str | Iterable[str]) -> tuple[Destination, ...]:
     Raises:
         ConfigError: A URL cannot be used, or a key is missing. The message shows no key and no password.
     """
-    texts = [named] if isinstance(named, str) else named
-    urls = [url.strip() for text in texts for url in text.split(",") if url.strip()]
+    urls = publish_urls(named)
     if not urls:
-        raise ConfigError(f"publish names no backend, expected a URL such as {EXAMPLES}")
+        raise ConfigError(f"no URL of a backend is given, expected {EXAMPLES}")
     _opener()
     return tuple(dict.fromkeys(map(_destination, urls)))
 
@@ -93,17 +93,17 @@ def _destination(url: str) -> Destination:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port
     except ValueError:  # its message may quote a password
-        raise ConfigError(f"publish names a host or a port that cannot be read, expected {EXAMPLES}") from None
+        raise ConfigError(f"a URL has a host or a port that cannot be read, expected {EXAMPLES}") from None
     kind, _, transport = parts.scheme.partition("+")
     if kind not in _BACKENDS or transport not in ("", "http", "https"):  # nothing else is shown: it may hold a key
-        raise ConfigError(f"publish is a URL of {parts.scheme or 'no scheme'!r}, expected {EXAMPLES}")
+        raise ConfigError(f"a URL of {parts.scheme or 'no scheme'!r} names no backend, expected {EXAMPLES}")
     if "@" in parts.netloc:
         raise ConfigError(
-            f"publish names {kind} with a user or a password, which end up in logs. Take them out of the URL, and set "
+            f"the URL of {kind} holds a user or a password, which end up in logs. Take them out of it, and set "
             f"{_BACKENDS[kind].keys}"
         )
     if not host or parts.query or parts.fragment or re.search(r"\s", url):
-        raise ConfigError(f"publish names {kind} with something else than a host and a path, expected {EXAMPLES}")
+        raise ConfigError(f"the URL of {kind} holds something else than a host and a path, expected {EXAMPLES}")
     is_loopback = host in ("localhost", "::1") or re.fullmatch(r"127(\.\d+){3}", host) is not None
     is_plain = transport == "http" or (not transport and (kind != "langfuse" or is_loopback))
     prefix, _, project = parts.path.rpartition("/") if kind != "langfuse" else (parts.path, "", "")
@@ -122,7 +122,7 @@ def _authorization(kind: str) -> str:
     else:
         user, password = _key("LANGFUSE_PUBLIC_KEY"), _key("LANGFUSE_SECRET_KEY")
         if not user or not password:
-            raise ConfigError(f"publish names Langfuse, which needs keys. Set {_BACKENDS[kind].keys}")
+            raise ConfigError(f"Langfuse needs keys. Set {_BACKENDS[kind].keys}")
     if token or not user:
         return f"Bearer {token}" if token else ""
     return f"Basic {base64.b64encode(f'{user}:{password}'.encode()).decode()}"
@@ -176,7 +176,7 @@ def send_request(
             text = answer.read(_MOST_BYTES)
     except urllib.error.HTTPError as error:
         raise _refusal(destination, error) from None
-    except (OSError, HTTPException) as error:
+    except (OSError, HTTPException, UnicodeError) as error:  # the last of a host's name
         reason = getattr(error, "reason", error)
         is_late = isinstance(reason, TimeoutError)
         said = f"did not answer within {timeout_s:g} s" if is_late else f"cannot be reached ({reason!s})"

@@ -179,7 +179,8 @@ class PublishQueue(BackgroundQueue[PendingDiagnosis]):
             return True
         is_dropped = error.kind in ("missing", "refused", "key")
         then = "It is dropped" if is_dropped else f"Up to {MOST_WAITING:,} wait in memory, and it is tried again"
-        warn_once(f"publish {self._destination.url} {error.kind}", "tracer-hooks cannot publish: %s. %s", error, then)
+        url = self._destination.url
+        warn_once(f"publish {url} {error.kind}", "tracer-hooks cannot publish to %s: %s. %s", url, error, then)
         is_well = error.kind in ("missing", "refused")
         with self._changed:
             if not is_well:

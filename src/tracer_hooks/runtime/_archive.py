@@ -135,7 +135,7 @@ def look_later(work: Callable[[], None]) -> None:
 
 
 def flush(timeout: float = 30.0) -> bool:
-    """Wait until every diagnosis in the background is made, every run that has ended is stored, and callbacks are told.
+    """Wait until every diagnosis in the background is made and published, every run stored, and callbacks are told.
 
     Nothing is dropped: what is not done goes on in the background. Stores are closed, so that their files can be copied
     or moved; the next run opens them again.

@@ -44,7 +44,8 @@ def test_phoenix_gets_an_annotation_of_the_span_and_one_of_the_trace() -> None:
     (first, second) = [(method, path, body["data"]) for method, path, body, _ in backend.requests]
     assert first[:2] == ("POST", "/v1/span_annotations?sync=true")
     result = first[2][0].pop("result")
-    assert (result["label"], result["score"], TEXT in result["explanation"]) == ("decisive", 0.95, True)
+    assert (result["label"], TEXT in result["explanation"]) == ("decisive", True)
+    assert "score" not in result, "Phoenix shows a score in the place of the label"
     assert first[2] == [
         {
             "span_id": SPAN,
@@ -111,14 +112,18 @@ def test_mlflow_updates_what_changed_and_takes_back_what_no_longer_holds() -> No
         "assessment_name": "failure_attribution",
         "source": {"source_type": "HUMAN", "source_id": "me"},
     }
+    ours = {"source_type": "CODE", "source_id": "tracer-hooks"}
+    of_another_run = {**human, "assessment_id": "a-2", "source": ours, "metadata": {"run_id": "r2"}}
     with serving(ScriptedBackend()) as backend:
-        backend.entries["a-1"] = human
+        backend.entries |= {"a-1": human, "a-2": of_another_run}
         published("mlflow", backend, blamed(1))
         published("mlflow", backend, blamed(0))
-    kept = {(entry["assessment_name"], entry.get("span_id")): entry for entry in backend.entries.values()}
-    assert set(kept) == {("failure_attribution", None), ("failure_attribution", OTHER), ("failed_agent", None)}
-    assert kept[("failed_agent", None)]["feedback"] == {"value": "lookup"}
-    assert backend.entries["a-1"] is human
+    assert [backend.entries.pop(name) for name in ("a-1", "a-2")] == [human, of_another_run]
+    kept = {entry["assessment_name"]: (entry.get("span_id"), entry["feedback"]) for entry in backend.entries.values()}
+    assert kept == {
+        "failure_attribution": (OTHER, {"value": "decisive"}),
+        "failed_agent": (None, {"value": "lookup"}),
+    }
 
 
 def test_an_abstention_stands_at_the_trace_and_names_nobody() -> None:

@@ -49,14 +49,14 @@ def test_several_are_given_in_a_list_or_with_commas_each_once() -> None:
 @pytest.mark.parametrize(
     ("url", "said"),
     [
-        ("phoenix://me:SECRET@host:6006/x", r"Take them out of the URL, and set PHOENIX_API_KEY"),
+        ("phoenix://me:SECRET@host:6006/x", r"Take them out of it, and set PHOENIX_API_KEY"),
         ("mlflow://SECRET@host/x", "set MLFLOW_TRACKING_TOKEN"),
-        ("https://me:SECRET@host/x", "is a URL of 'https', expected phoenix://"),
+        ("https://me:SECRET@host/x", "a URL of 'https' names no backend, expected phoenix://"),
         ("host:6006/SECRET", "expected phoenix://"),
         ("phoenix:///x", "something else than a host and a path"),
         ("phoenix://host:SECRET/x", "a host or a port that cannot be read"),
         ("phoenix://host/x?api_key=SECRET", "something else than a host and a path"),
-        (" , ", "names no backend"),
+        (" , ", "no URL of a backend is given"),
     ],
 )
 def test_what_cannot_be_used_is_refused_without_showing_a_password(url: str, said: str) -> None:

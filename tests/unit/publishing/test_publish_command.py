@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -84,7 +86,7 @@ def test_what_cannot_be_written_says_why_and_the_rest_is(
     [
         (["diagnosed"], "expected runs and a URL, as in: tracer-hooks publish RUN phoenix://"),
         (["phoenix://localhost:6006/x"], "expected runs and a URL"),
-        (["diagnosed", "http://localhost:6006/x"], "is a URL of 'http'"),
+        (["diagnosed", "http://localhost:6006/x"], "a URL of 'http' names no backend"),
     ],
 )
 def test_a_wrong_call_is_a_usage_error(
@@ -103,7 +105,7 @@ import tracer_hooks
 def clerk(task):
     return "12"
 
-@tracer_hooks.hook(expected="17", tracer_provider=TracerProvider(), store="off", publish=sys.argv[1], diagnose="inline")
+@tracer_hooks.hook(expected="17", tracer_provider=TracerProvider(), publish=sys.argv[1], diagnose="inline")
 def team(task):
     return clerk(task)
 
@@ -111,23 +113,40 @@ team("how many books?")
 """
 
 
-def test_the_end_of_a_process_waits_for_what_is_to_be_written_and_not_for_a_backend_that_is_down(
-    backend: ScriptedBackend,
-) -> None:
+def ended(url: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", PROGRAM, url]
+    environment = {**os.environ, "TRACER_HOOKS_STORE": "off", **variables}
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True, env=environment)
+
+
+def test_the_end_of_a_process_waits_until_a_late_trace_has_arrived(backend: ScriptedBackend) -> None:
     backend.traces = set()
-    command = [sys.executable, "-c", PROGRAM, backend.url("phoenix")]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    while not backend.requests:
-        assert process.poll() is None
-        time.sleep(0.01)
-    backend.traces = None
-    assert (process.communicate(timeout=60)[1], process.returncode) == ("", 0)
-    assert len(backend.entries) == 2 or {entry["name"] for entry in backend.entries.values()} == {"failure_attribution"}
+
+    def arrive() -> None:
+        while not backend.requests:
+            time.sleep(0.01)
+        backend.traces = None
+
+    threading.Thread(target=arrive, daemon=True).start()
+    assert ended(backend.url("phoenix")).stderr == ""
+    assert [entry["name"] for entry in backend.entries.values()] == ["failure_attribution"]
+
+
+def test_the_end_of_a_process_does_not_wait_for_a_backend_that_is_down() -> None:
     with serving(ScriptedBackend()) as gone:
         url = gone.url("phoenix")
-    began = time.monotonic()
-    done = subprocess.run([*command[:3], url], capture_output=True, text=True, timeout=60, check=True)
-    assert time.monotonic() - began < 25
-    assert "cannot be reached" in done.stderr
-    assert f"lost 1 diagnosis that could not be written to {url}." in done.stderr
-    assert len(done.stderr.splitlines()) == 2
+    first, second = ended(url).stderr.splitlines()
+    assert "cannot be reached" in first
+    assert f"lost 1 diagnosis that could not be written to {url}." in second
+
+
+def test_a_backend_that_hangs_costs_no_stored_run_and_no_more_than_the_time_that_the_end_may_take(
+    backend: ScriptedBackend, tmp_path: Path
+) -> None:
+    backend.hangs.set()
+    path, began = tmp_path / "ended.sqlite", time.monotonic()
+    said = ended(backend.url("mlflow"), TRACER_HOOKS_STORE=str(path), TRACER_HOOKS_EXIT_SECONDS="1").stderr
+    assert time.monotonic() - began < 9  # the request alone takes ten seconds to be given up
+    assert "lost 1 diagnosis" in said
+    with RunStore(path) as store:
+        assert len(store.list(limit=10)) == 1

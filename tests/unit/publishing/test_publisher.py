@@ -185,7 +185,7 @@ def test_a_backend_that_fails_is_said_once_and_gets_everything_when_it_is_back(
             publisher.publish(failed_run(f"{number:032x}"), blamed(), OFF)
         assert not tracer_hooks.flush(10)
     (said,) = warnings(caplog)
-    assert "tracer-hooks cannot publish: Phoenix at 'http://127.0.0.1" in said
+    assert "/office: Phoenix at 'http://127.0.0.1" in said
     assert "Up to 1,000 wait in memory, and it is tried again" in said
     assert "SECRET" not in caplog.text
     backend.failure = None
@@ -253,7 +253,7 @@ def test_the_environment_says_where_and_an_argument_goes_before_it(
     kinds = [[each.kind for each in one.publisher.destinations] if one.publisher else [] for one in options]
     assert kinds == [["phoenix", "mlflow"], [], ["mlflow"]]
     monkeypatch.setenv("TRACER_HOOKS_PUBLISH", "http://me:SECRET@host")
-    with pytest.raises(ConfigError, match="is a URL of 'http'") as caught:
+    with pytest.raises(ConfigError, match="a URL of 'http' names no backend") as caught:
         hooked()
     assert "SECRET" not in str(caught.value)
 
