@@ -132,7 +132,8 @@ def _asked(destination: Destination, method: str, path: str, body: object = None
     try:
         answer = send_request(destination, method, path, body)
     except BackendError as error:
-        if error.status == 404 and ("RESOURCE_DOES_NOT_EXIST" in error.reply or "not found" in error.reply[:200]):
+        # MLflow says it as it says that a trace is not there, Phoenix in words of its own.
+        if error.status == 404 and (error.kind == "missing" or "Project with name" in str(error)):
             what, named = ("experiment", "0") if destination.kind == "mlflow" else ("project", "default")
             step = f"The {what} is the last part of the URL; see which there are at {destination.address}"
             reason = f"has no {what} {destination.project or named!r}"
