@@ -21,7 +21,7 @@ TEST_ENV := env -u OTEL_SDK_DISABLED -u PYTHONDONTWRITEBYTECODE OMP_NUM_THREADS=
 WORKERS := $(if $(ARGS),,-n auto --dist loadfile)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all coverage test-oldest test-newest test-python fuzz lint format bench docs build release-check lock licenses sbom clean
+.PHONY: help setup demo test test-all backends coverage test-oldest test-newest test-python fuzz lint format bench docs build release-check lock licenses sbom clean
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,8 +36,12 @@ demo: ## Run a failing team in each framework: trace, diagnose, repair, report
 test: setup ## Run the tests, all but the slow ones
 	@$(TEST_ENV) $(BIN)/python -m pytest $(WORKERS) -m "not slow" $(ARGS)
 
-test-all: setup ## Run all tests
+test-all: setup ## Run all tests; those with a real Phoenix or MLflow where these can be installed
+	-@$(PYTHON) scripts/backends.py
 	@$(TEST_ENV) $(BIN)/python -m pytest $(WORKERS) $(ARGS)
+
+backends: ## Install Phoenix and MLflow for the slow tests that start them, each in an environment of its own
+	@$(PYTHON) scripts/backends.py
 
 coverage: setup ## Run the tests, all but the slow ones, and print which branches of the code they never take
 	@$(BIN)/coverage erase
@@ -93,5 +97,5 @@ sbom: ## Write a bill of materials into dist/ with cyclonedx-py; needs a package
 	@$(PYTHON) scripts/sbom.py
 
 clean: ## Remove .venv and everything that was built
-	rm -rf .venv .venv-oldest .venv-python site dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage .coverage.*
+	rm -rf .venv .venv-oldest .venv-python .backends site dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage .coverage.*
 	find src adapters tests benchmarks scripts -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

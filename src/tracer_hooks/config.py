@@ -29,7 +29,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
@@ -146,8 +146,6 @@ class HookConfig:
     """Which runs stay in the store; None keeps all."""
     most_retries: int | None = None
     """How often any call is tried again at most; None where the environment does not say."""
-    publish: tuple[str, ...] = ()
-    """URLs of the backends that diagnoses are written to."""
 
     @classmethod
     def from_env(
@@ -156,9 +154,8 @@ class HookConfig:
         capture: str | CaptureConfig | None = None,
         store: str | Path | None = None,
         retention: str | None = None,
-        publish: str | Sequence[str] | None = None,
     ) -> HookConfig:
-        """Settings from the environment, each overridden by its argument; ``off`` for no store and no publishing.
+        """Settings from the environment, each overridden by its argument; ``store="off"`` keeps no store.
 
         A :class:`CaptureConfig` is taken as it is, and overrides every variable for capture.
 
@@ -172,13 +169,7 @@ class HookConfig:
         kept = Retention.parse(said, name=named) if said else None
         _seconds("TRACER_HOOKS_EXIT_SECONDS", DEFAULT_EXIT_SECONDS)  # said now, not at the end of the process
         most = _whole("TRACER_HOOKS_RETRIES", None, least=0, unit="retries")
-        return cls(
-            capture=capture,
-            store=store_path(store),
-            retention=kept,
-            most_retries=most,
-            publish=publish_urls(publish),
-        )
+        return cls(capture=capture, store=store_path(store), retention=kept, most_retries=most)
 
 
 def is_disabled() -> bool:
@@ -200,11 +191,11 @@ def store_path(store: str | Path | None = None) -> Path | None:
     return None if str(value).lower() == "off" else sqlite_file(value)
 
 
-def publish_urls(publish: str | Sequence[str] | None = None) -> tuple[str, ...]:
+def publish_urls(publish: str | Iterable[str] | None = None) -> tuple[str, ...]:
     """URLs of the backends to publish to, by argument or environment; none where that is ``off``."""
-    value = publish if publish is not None else os.environ.get("TRACER_HOOKS_PUBLISH", "")
-    urls = [url.strip() for text in ([value] if isinstance(value, str) else value) for url in text.split(",")]
-    return () if [url.lower() for url in urls] == ["off"] else tuple(filter(None, urls))
+    value = publish if publish is not None else os.environ.get("TRACER_HOOKS_PUBLISH") or "off"
+    urls = (url.strip() for text in ([value] if isinstance(value, str) else value) for url in str(text).split(","))
+    return tuple(url for url in urls if url.lower() not in ("", "off"))
 
 
 def sqlite_file(named: str | os.PathLike[str]) -> Path:

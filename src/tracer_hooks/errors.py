@@ -150,21 +150,18 @@ class EndpointError(TracerHooksError):
 
 
 class BackendError(TracerHooksError):
-    """A backend of traces, such as Phoenix or MLflow, cannot be written or read.
+    """A backend of traces, such as Phoenix or MLflow, cannot be written or read; the message holds no key.
 
     Args:
-        message: Which backend, what it did, and what to do; without any key.
-        kind: ``unreachable``, ``key``, ``missing`` (the trace is not there), ``refused`` or ``odd`` (an answer that the
-            backend does not give, as of another version).
+        message: Which backend, what it did, and what to do.
+        kind: ``unreachable``, ``key``, ``missing`` (no such trace), ``refused``, or ``odd``: of another version.
         status: HTTP status of the answer, if there is one.
-        reply: Beginning of what it answered, for programs; may repeat what was sent.
     """
 
-    def __init__(self, message: str, *, kind: str, status: int | None = None, reply: str = "") -> None:
+    def __init__(self, message: str, *, kind: str, status: int | None = None) -> None:
         super().__init__(message)
         self.kind = kind
         self.status = status
-        self.reply = reply
 
 
 class TrainingError(TracerHooksError):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tracer_hooks._lazy import require
+from tracer_hooks.cli._backends import BackendRuns, is_url
 from tracer_hooks.cli._options import (
     Expected,
     Failed,
@@ -22,11 +23,12 @@ from tracer_hooks.cli._options import (
     Outcome,
     Reason,
     Report,
+    Since,
     Store,
-    Targets,
     existing_store,
     is_path,
     records_of,
+    since_of,
     stated_by,
 )
 from tracer_hooks.cli.console import FAILED, ProgressDisplay, err, out, print_json, writing_page
@@ -40,6 +42,7 @@ if TYPE_CHECKING:  # at run time with the work: help and usage errors need no re
     from tracer_hooks.telemetry import LateEmitter
 
 _BATCH = 64
+_TRACES = 100
 _ANSWER = "the final answer"
 
 
@@ -51,7 +54,15 @@ class Engine(StrEnum):
 
 
 def diagnose_command(
-    targets: Targets,
+    targets: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="PATH|RUN|URL...",
+            help="Files, folders, ids of stored runs, or projects such as phoenix://localhost:6006/project and "
+            "mlflow://localhost:5000/experiment.",
+            show_default=False,
+        ),
+    ],
     failed: Failed = False,
     outcome: Outcome = None,
     reason: Reason = None,
@@ -69,19 +80,29 @@ def diagnose_command(
     explain: Annotated[
         bool, typer.Option("--explain", help="Also have the judge's model say what each diagnosis means.")
     ] = False,
+    since: Since = None,
+    limit: Annotated[int | None, typer.Option(help="So many traces of a URL at most; default 100.", min=1)] = None,
+    no_publish: Annotated[
+        bool, typer.Option("--no-publish", help="Do not write diagnoses to the traces of a URL.")
+    ] = False,
     store: Store = None,
 ) -> None:
     """Say which agent, at which step, made each run in PATH... fail, or the stored run RUN.
 
     Traces of other libraries mostly do not say that a run failed. Say it: --failed, with --reason or --expected where
     you know them. What you say holds for every run that is read. The diagnosis of a stored run is kept with it.
+
+    Of a URL the newest traces are read that Phoenix or MLflow shows as failed, all of them if you say how they ended,
+    and each diagnosis is written to its trace.
     """
+    from tracer_hooks.datasets import OutcomeOverride
     from tracer_hooks.diagnosis import explainer
     from tracer_hooks.telemetry import LateEmitter
 
     if as_json and as_markdown:
         raise ConfigError("--json and --markdown exclude each other, expected one of them")
     stated = stated_by(failed=failed, outcome=outcome, reason=reason, expected=expected)
+    backends = _backends(targets, since, limit, no_publish, only_failed=stated == OutcomeOverride())
     attributor_of(attributor, passing)  # a wrong name or a missing extra ends the call before any work
     explained = explainer(explain)
     attribute: Callable[..., Iterator[Attribution | str]] = _in_process
@@ -89,7 +110,7 @@ def diagnose_command(
         attribute = partial(_on_ray, require("ray", extra="ray", feature="diagnosing on a Ray cluster"))
     emitter = LateEmitter()  # for a command that runs under opentelemetry-instrument
     stored: set[str] = set()
-    records = _records(targets, file_format, store, stored)
+    records = _records(targets, file_format, store, stored, backends)
     results = []
     with ProgressDisplay(err(), transient=True, on_terminals_only=True, hidden=as_json) as progress:
         progress.update("runs", "diagnosing", 0, None)
@@ -103,21 +124,33 @@ def diagnose_command(
                 elif not as_json:
                     _show(result)
     _keep(store, [result for result in results if result.source in stored])
+    is_written = backends.write_back(results)
     if report is not None:
         _write_report(report, results)
     if as_json:
         print_json({"results": [result.to_dict() for result in results]})
     else:
         _summarise(results)
-    if any(result.error is not None for result in results):
+    if not is_written or any(result.error is not None for result in results):
         raise typer.Exit(FAILED)
 
 
+def _backends(
+    targets: Sequence[str], since: str | None, limit: int | None, no_publish: bool, *, only_failed: bool
+) -> BackendRuns:
+    if (since is not None or limit is not None or no_publish) and not all(map(is_url, targets)):
+        raise ConfigError("--since, --limit and --no-publish are for URLs such as phoenix://localhost:6006/project")
+    return BackendRuns(since=since_of(since), limit=limit or _TRACES, only_failed=only_failed, is_silent=no_publish)
+
+
 def _records(
-    targets: Sequence[str], file_format: Format, store: Path | None, stored: set[str]
+    targets: Sequence[str], file_format: Format, store: Path | None, stored: set[str], backends: BackendRuns
 ) -> Iterator[LoadedRecord]:
     """The runs that are named; the ids of those from the run store are added to ``stored``."""
     for target in targets:
+        if is_url(target):
+            yield from backends.read(target)
+            continue
         for record in records_of(target, file_format=file_format, store=store):
             if not is_path(target):
                 stored.add(record.source)
@@ -160,6 +193,13 @@ class Diagnosed:
             return ()
         found = lacks(self.trajectory)  # a conversation's last message is its answer, so that it lacks none
         return found if self.trajectory.trace_id is not None else tuple(part for part in found if part != _ANSWER)
+
+    @property
+    def is_telling(self) -> bool:
+        """Tell whether the diagnosis says something of the trace: the run failed, or a step is named."""
+        if self.trajectory is None or self.attribution is None:
+            return False
+        return self.trajectory.outcome == "failed" or self.attribution.certainty in ("clear", "likely")
 
     @property
     def notes(self) -> tuple[str, ...]:

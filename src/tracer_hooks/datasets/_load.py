@@ -122,18 +122,24 @@ def is_trace(value: object) -> bool:
 def read_traces(path: Path) -> Iterator[LoadedRecord]:
     """The runs in an OTLP file; then an error for each of its parts that could not be read."""
     content = scan_otlp(path)
-    runs = list(_runs_of(content.spans))
+    runs = list(runs_of(content.spans, path))
     if content.spans and not runs:
-        yield refused(
-            path,
-            f"it holds {len(content.spans)} spans, none of an agent, model call or tool: "
-            "expected GenAI, OpenInference, OpenLLMetry or MLflow attributes",
-        )
-    for number, run in enumerate(runs):
-        source = str(path) if len(runs) == 1 else f"{path}#{number}"
-        yield LoadedRecord(source=source, trajectory=run) if isinstance(run, Trajectory) else refused(source, run)
+        yield refused(path, f"it holds {len(content.spans)} spans, {NO_RUN}")
+    yield from runs
     for error in content.errors:
         yield refused(path, str(error))
+
+
+NO_RUN = "none of an agent, model call or tool: expected GenAI, OpenInference, OpenLLMetry or MLflow attributes"
+"""What is said of spans that hold no run."""
+
+
+def runs_of(spans: Sequence[SpanRecord], source: object) -> Iterator[LoadedRecord]:
+    """The runs among spans that came from ``source``, with the reason in place of those that cannot be read."""
+    runs = list(_runs_of(spans))
+    for number, run in enumerate(runs):
+        place = str(source) if len(runs) == 1 else f"{source}#{number}"
+        yield LoadedRecord(source=place, trajectory=run) if isinstance(run, Trajectory) else refused(place, run)
 
 
 def _runs_of(spans: Sequence[SpanRecord]) -> Iterator[Trajectory | str]:

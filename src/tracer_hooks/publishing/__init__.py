@@ -1,4 +1,4 @@
-"""Diagnoses written into backends of traces: Phoenix, MLflow, Langfuse."""
+"""Diagnoses written into backends of traces, Phoenix, MLflow and Langfuse, and failed traces read from them."""
 
 from typing import TYPE_CHECKING
 
@@ -14,5 +14,6 @@ if TYPE_CHECKING:
     from tracer_hooks.publishing._publisher import Publisher as Publisher
     from tracer_hooks.publishing._publisher import publish_now as publish_now
     from tracer_hooks.publishing._publisher import publisher_for as publisher_for
+    from tracer_hooks.publishing._reading import traces_in as traces_in
 
 __all__ = lazy_names(__name__)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -55,13 +55,13 @@ class Publisher:
         provider: trace.TracerProvider | None = None,
         is_traced: bool = True,
     ) -> None:
-        """Let a diagnosis be written to the run's trace; returns at once.
+        """Let a diagnosis be written to the run's trace, with the content that ``capture`` allows; returns at once.
 
         Args:
             trajectory: The run.
             attribution: Its diagnosis.
             capture: Decides on the content that may leave.
-            provider: Where the run's spans went; default the global provider. It is asked to export them first.
+            provider: Where its spans went, which is asked to export them first; default the global provider.
             is_traced: Whether they went anywhere; a run that nobody traced has ids of its own.
         """
         annotations = annotations_of(trajectory, attribution, capture) if is_traced else ()
@@ -86,37 +86,17 @@ def publisher_for(named: str | Iterable[str]) -> Publisher:
 
 
 def publish_now(
-    destination: Destination,
-    trajectory: Trajectory,
-    attribution: Attribution,
-    capture: Capture,
-    *,
-    patience_s: float = 3.0,
+    destination: Destination, trajectory: Trajectory, attribution: Attribution, capture: Capture
 ) -> tuple[Annotation, ...]:
     """Write a diagnosis to the run's trace, and give what was written; nothing where the run has no trace.
-
-    Args:
-        destination: The backend.
-        trajectory: The run.
-        attribution: Its diagnosis.
-        capture: Decides on the content that may leave.
-        patience_s: Seconds to wait for a trace that has not arrived yet.
 
     Raises:
         BackendError: It cannot be written.
     """
-    import tenacity
-
     annotations = annotations_of(trajectory, attribution, capture)
-    retrying = tenacity.Retrying(
-        retry=tenacity.retry_if_exception(lambda error: isinstance(error, BackendError) and error.kind == "missing"),
-        wait=tenacity.wait_exponential(multiplier=_FIRST_PAUSE_S, max=_LONGEST_PAUSE_S),
-        stop=tenacity.stop_after_delay(patience_s),
-        reraise=True,
-    )
     if annotations:
         with suppressed():
-            retrying(write_annotations, destination, annotations)
+            write_annotations(destination, annotations)
     return annotations
 
 
@@ -124,15 +104,13 @@ def publish_now(
 class PendingDiagnosis:
     """A diagnosis that is to be written."""
 
-    annotations: Sequence[Annotation]
+    annotations: tuple[Annotation, ...]
     provider: trace.TracerProvider | None
     put_at: float = field(default_factory=time.monotonic)
     due_at: float = 0.0
     """Time of the next try."""
-    pause_s: float = 0.0
-    """Length of the last pause for a trace that was not there."""
     paused_s: float = 0.0
-    """Length of all of them."""
+    """Length of all pauses for a trace that was not there."""
 
 
 class PublishQueue(BackgroundQueue[PendingDiagnosis]):
@@ -149,22 +127,13 @@ class PublishQueue(BackgroundQueue[PendingDiagnosis]):
         self._flushed_at = 0.0
 
     def _say_lost(self, number: int) -> None:
-        words = counted(number, "diagnosis", "diagnoses")
-        logger.warning(
-            "tracer-hooks lost %s that could not be written to %s. Of stored runs: tracer-hooks publish RUN... %s",
-            words,
-            self._destination.title,
-            self._destination.url,
-        )
+        lost, url = counted(number, "diagnosis", "diagnoses"), self._destination.url
+        message = "tracer-hooks lost %s that could not be written to %s. Of stored runs: tracer-hooks publish RUN... %s"
+        logger.warning(message, lost, url, url)
 
     @property
     def _delay_s(self) -> float:
-        return max(self._breaker.left_s, self._until_due_s)
-
-    @property
-    def _until_due_s(self) -> float:
-        first = min((pending.due_at for pending in self._waiting), default=0.0)
-        return max(first - time.monotonic(), 0.0)
+        return self._breaker.left_s
 
     def _handle_some(self) -> bool:
         pending = self._take_due()
@@ -178,58 +147,50 @@ class PublishQueue(BackgroundQueue[PendingDiagnosis]):
             return self._failed(pending, error)
         except Exception as error:  # a bug of ours with this one; the others go on
             logger.warning("tracer-hooks could not publish a diagnosis (%s: %s)", type(error).__name__, error)
-            self._finish()
-            return True
-        self._written()
+        lost = 0
+        with self._changed:
+            if self._breaker.is_open:
+                lost, self._lost = self._lost, 0
+                self._breaker.succeed()
+        if lost:
+            self._say_lost(lost)
+        self._finish()
         return True
 
     def _take_due(self) -> PendingDiagnosis | None:
-        """The first whose time has come; after a wait where somebody waits for the end, and none is due."""
+        """The first whose time has come; None, after a pause, where there is none."""
         with self._changed:
             now = time.monotonic()
             pending = next((each for each in self._waiting if each.due_at <= now), None)
             if pending is None:
-                self._changed.wait(self._until_due_s)
-                return None
-            self._waiting.remove(pending)
-            self._going = [pending]
+                self._changed.wait(_FIRST_PAUSE_S)
+            else:
+                self._waiting.remove(pending)
+                self._going = [pending]
             return pending
 
-    def _written(self) -> None:
-        with self._changed:
-            was_failing, lost = self._breaker.is_open, self._lost
-            self._breaker.succeed()
-            if was_failing:
-                self._lost = 0
-        if was_failing and lost:
-            self._say_lost(lost)
-        self._finish()
-
     def _failed(self, pending: PendingDiagnosis, error: BackendError) -> bool:
-        """Do what the kind of failure asks for; says whether to go on at once."""
+        """Let it wait for the next try, or drop it; says whether to go on at once with others."""
         if error.kind == "missing" and pending.paused_s < _PATIENCE_S:
-            pending.pause_s = min(max(2 * pending.pause_s, _FIRST_PAUSE_S), _LONGEST_PAUSE_S)
-            pending.paused_s += pending.pause_s
-            pending.due_at = time.monotonic() + pending.pause_s
-            self._breaker.succeed()
+            pause_s = min(max(pending.paused_s, _FIRST_PAUSE_S), _LONGEST_PAUSE_S)
+            pending.paused_s += pause_s
+            pending.due_at = time.monotonic() + pause_s
             self._wait_again(pending)
             return True
-        self._warn(error)
-        if error.kind in ("missing", "refused"):
-            with self._changed:
-                self._lost += 1
-            self._finish()
-            return True
+        is_dropped = error.kind in ("missing", "refused", "key")
+        then = "It is dropped" if is_dropped else f"Up to {MOST_WAITING:,} wait in memory, and it is tried again"
+        warn_once(f"publish {self._destination.url} {error.kind}", "tracer-hooks cannot publish: %s. %s", error, then)
+        is_well = error.kind in ("missing", "refused")
         with self._changed:
-            self._breaker.fail()
-            self._is_draining = False  # whoever waits for the end has no reason to wait for this
-            if error.kind == "key":  # the same key is refused again
-                self._lost += 1 + len(self._waiting)
-                self._waiting.clear()
+            if not is_well:
+                self._breaker.fail()
+                self._is_draining = False  # whoever waits for the end has no reason to wait for this
+            if is_dropped:
+                self._lost += 1
                 self._finish()
             else:
                 self._wait_again(pending)
-        return False
+        return is_well
 
     def _wait_again(self, pending: PendingDiagnosis) -> None:
         with self._changed:
@@ -238,28 +199,16 @@ class PublishQueue(BackgroundQueue[PendingDiagnosis]):
                 self._waiting.append(pending)
             self._changed.notify_all()
 
-    def _warn(self, error: BackendError) -> None:
-        then = {
-            "key": "It drops what waits",
-            "missing": "It drops a diagnosis whose trace did not arrive",
-            "refused": "It drops a diagnosis",
-        }.get(error.kind, f"It keeps up to {MOST_WAITING:,} in memory and tries again")
-        key = f"publish {self._destination.url} {error.kind}"
-        warn_once(key, "tracer-hooks cannot publish: %s. %s", error, then)
-
     def _export_spans(self, pending: PendingDiagnosis) -> None:
         """Ask the provider for the spans that it has gathered; a provider that hangs is not waited for."""
         if pending.put_at <= self._flushed_at or (self._flush is not None and self._flush.is_alive()):
             return
         self._flushed_at = time.monotonic()
         provider = pending.provider if pending.provider is not None else trace.get_tracer_provider()
-        flush = getattr(provider, "force_flush", None)
-        if flush is None:
-            return
 
         def export() -> None:
-            with suppress(Exception):  # of the user's exporter, which logs it itself
-                flush(int(_FLUSH_S * 1000))
+            with suppress(Exception):  # of the user's exporter, or a provider that has nothing to flush
+                provider.force_flush(int(_FLUSH_S * 1000))  # type: ignore[attr-defined]
 
         with suppress(RuntimeError):  # the interpreter is ending and starts no thread
             self._flush = start_daemon(export, "tracer-hooks-flush")

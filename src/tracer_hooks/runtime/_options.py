@@ -16,7 +16,7 @@ from opentelemetry.trace import TracerProvider
 
 from tracer_hooks._guard import warn_once
 from tracer_hooks._lazy import cached_property
-from tracer_hooks.config import CaptureConfig, HookConfig
+from tracer_hooks.config import CaptureConfig, HookConfig, publish_urls
 from tracer_hooks.diagnosis import Attributor, get_attributor
 from tracer_hooks.errors import ConfigError
 from tracer_hooks.frameworks import Intervention
@@ -66,12 +66,6 @@ def _is_mode(value: object) -> bool:
 def _is(*kinds: type | None) -> Callable[[object], bool]:
     allowed = tuple(type(None) if kind is None else kind for kind in kinds)
     return lambda value: isinstance(value, allowed)
-
-
-def _is_urls(value: object) -> bool:
-    if value is None or isinstance(value, str):
-        return True
-    return isinstance(value, Sequence) and bool(value) and all(isinstance(each, str) for each in value)
 
 
 def _one_of(words: Any) -> Callable[[object], bool]:
@@ -189,13 +183,12 @@ class HookOptions:
     retention: str | None = field(default=None, metadata=_expect(_is(str, None), "an age such as '30d' or '1000 runs'"))
     """Which runs stay in the store, such as ``30d``; default what the environment says."""
     publish: str | Sequence[str] | None = field(
-        default=None,
-        metadata=_expect(_is_urls, "a URL such as 'phoenix://localhost:6006/project', a list of them, or 'off'"),
+        default=None, metadata=_expect(_is(str, list, tuple, None), "a URL, several of them in a list, or 'off'")
     )
     """Where diagnoses are written beside the traces: ``phoenix://host:6006/project``, ``mlflow://host:5000/experiment``
     or ``langfuse://host``; default what the environment says. In the background; no run waits for it."""
     config: HookConfig = field(init=False)
-    """Capture, store, retention and where to publish, with what the environment says."""
+    """Capture, store and retention, with what the environment says."""
 
     def __post_init__(self) -> None:
         """Check the options, and fill in what the environment says."""
@@ -209,9 +202,7 @@ class HookOptions:
         if len(self.tags) > MOST_TAGS:
             raise ConfigError(f"there are {len(self.tags)} tags, expected at most {MOST_TAGS}")
         object.__setattr__(self, "tags", dict(self.tags))
-        config = HookConfig.from_env(
-            capture=self.capture, store=self.store, retention=self.retention, publish=self.publish
-        )
+        config = HookConfig.from_env(capture=self.capture, store=self.store, retention=self.retention)
         object.__setattr__(self, "config", config)
         if self.prompts == "accepted" and config.store is None:
             raise ConfigError(
@@ -252,11 +243,12 @@ class HookOptions:
     @cached_property
     def publisher(self) -> Publisher | None:
         """Publisher of diagnoses to the backends that are named; None where none is."""
-        if not self.config.publish:
+        urls = publish_urls(self.publish)
+        if not urls:
             return None
         from tracer_hooks.publishing import publisher_for
 
-        return publisher_for(self.config.publish)
+        return publisher_for(urls)
 
     @cached_property
     def strategies(self) -> Strategies:

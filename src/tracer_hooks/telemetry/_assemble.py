@@ -96,7 +96,7 @@ def _separate_calls(tree: SpanTree) -> list[Trajectory]:
         ):  # what the user calls between two of them connects them
             return []
     runs = [_trajectory(SpanTree(spans)) for spans in calls.values()]
-    if not all(run.final_output and _given(run) for run in runs) or _goes_on(runs):
+    if len(runs) < len(acts) or not all(run.final_output and _given(run) for run in runs) or _goes_on(runs):
         return []
     return [
         run.model_copy(update={"run_id": f"{run.trace_id}-{act.span_id}"}) for act, run in zip(acts, runs, strict=True)

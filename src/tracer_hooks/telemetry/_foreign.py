@@ -118,7 +118,7 @@ def find_duplicates(tree: SpanForest, operations: Mapping[int, str | None]) -> d
     """The span that shows the same act, for each span that shows it again.
 
     A model call right inside a model call is the same one, and so is a tool call right inside a call of the same tool
-    if another instrumentation wrote it or the arguments are the same. Our own span is the one that stays.
+    if another instrumentation wrote it, or its arguments are the same or not told. Our own span is the one that stays.
     """
     found: dict[int, SpanRecord] = {}
     acting = tree.above({key for key, operation in operations.items() if operation})
@@ -142,10 +142,11 @@ def _is_same_act(
         return False
     if record.scope != outer.scope or semconv.MCP_METHOD in record.attributes:
         return True
-    key = semconv.TOOL_CALL_ARGUMENTS
-    return bool(
-        tool_attributes(record, tree.parent(record)).get(key) == tool_attributes(outer, tree.parent(outer)).get(key)
+    # Backends keep no scope: there a span that tells no arguments inside one that does is another instrumentation's.
+    inner, around = (
+        tool_attributes(each, tree.parent(each)).get(semconv.TOOL_CALL_ARGUMENTS) for each in (record, outer)
     )
+    return inner is None or bool(inner == around)
 
 
 def merge_duplicate(kept: SpanRecord, again: SpanRecord) -> SpanRecord:

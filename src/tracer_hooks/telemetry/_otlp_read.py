@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -109,16 +110,32 @@ def scan_otlp(path: str | Path) -> OtlpContent:
         TrajectoryError: The file cannot be opened.
     """
     path = Path(path)
-    content = OtlpContent()
     parts = _scan_json(path) if _looks_like_json(path) else _scan_protobuf(path)
+    content = _sorted_out(parts, f"{str(path)!r}, ")
+    if not content.spans and not content.errors:
+        what = "is empty" if not read_bytes(path).strip() else "holds no span"
+        content.errors.append(TrajectoryError(f"{str(path)!r} {what}; {_EXPECTED}"))
+    return content
+
+
+def decode_spans(nodes: Iterable[object], place: str) -> OtlpContent:
+    """Decode spans of OTLP/JSON that stand alone, as backends give them: without resource and scope around them.
+
+    Args:
+        nodes: The spans.
+        place: Where they come from; errors begin with it.
+    """
+    parts = (_scan_span(node, f"{place}, span {number}", {}, _Scope()) for number, node in enumerate(nodes))
+    return _sorted_out(chain.from_iterable(parts))
+
+
+def _sorted_out(parts: Iterable[SpanRecord | str], place: str = "") -> OtlpContent:
+    content = OtlpContent()
     for part in parts:
         if isinstance(part, SpanRecord):
             content.spans.append(part)
         else:
-            content.errors.append(TrajectoryError(f"{str(path)!r}, {part}"))
-    if not content.spans and not content.errors:
-        what = "is empty" if not read_bytes(path).strip() else "holds no span"
-        content.errors.append(TrajectoryError(f"{str(path)!r} {what}; {_EXPECTED}"))
+            content.errors.append(TrajectoryError(place + part))
     return content
 
 

@@ -81,6 +81,8 @@ def decode_value(node: object) -> Any:
     """The Python value of an ``AnyValue``; plain JSON (the console exporter's) passes through."""
     if not isinstance(node, Mapping):
         return list(node) if isinstance(node, tuple) else node
+    if len(node) > 1 and node.keys() <= _DECODERS.keys():  # each kind is named, and all but one are null
+        node = {kind: value for kind, value in node.items() if value is not None}
     if not node:
         return None
     if len(node) != 1:

@@ -36,8 +36,8 @@ async def acallback(run: Any) -> None:
     [
         ({"retrys": 2}, "unknown option 'retrys', expected one of: attributor, capture, check, diagnose, expected, "
                         "feedback, intervention, name, "
-                        "on_attempt, on_failure, on_finding, prompt_control, prompts, repair, retention, retries, "
-                        "retry_streams, store, tags, tools, tracer_provider"),
+                        "on_attempt, on_failure, on_finding, prompt_control, prompts, publish, repair, retention, "
+                        "retries, retry_streams, store, tags, tools, tracer_provider"),
         ({"config": 1}, "unknown option 'config'"),
         ({"lessons": "learned"}, "unknown option 'lessons', expected one of: attributor, "),
         ({"retries": -1}, "retries is -1, expected a number, 0 or more, or a RetryPolicy"),

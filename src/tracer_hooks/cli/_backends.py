@@ -1,0 +1,102 @@
+"""Backends of traces that `tracer-hooks diagnose` reads failed traces from, and writes diagnoses back to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from tracer_hooks._text import counted
+from tracer_hooks.cli.console import err
+from tracer_hooks.config import CaptureConfig
+from tracer_hooks.errors import BackendError
+
+if TYPE_CHECKING:  # at run time with the work: help and usage errors need no records
+    from tracer_hooks.cli.diagnose import Diagnosed
+    from tracer_hooks.datasets import LoadedRecord
+    from tracer_hooks.publishing import Destination
+    from tracer_hooks.telemetry import Capture
+
+
+def is_url(target: str) -> bool:
+    """Tell whether a target is a URL, and no path or run."""
+    return "://" in target
+
+
+@dataclass(kw_only=True)
+class BackendRuns:
+    """Runs of the projects that URLs name, and where each of them is from."""
+
+    since: datetime | None
+    """Only traces that began then or later."""
+    limit: int
+    """So many traces of each project at most."""
+    only_failed: bool
+    """Only traces that the backend shows as failed."""
+    is_silent: bool
+    """Nothing is written back."""
+    _origins: dict[str, Destination] = field(default_factory=dict)
+
+    def read(self, url: str) -> Iterator[LoadedRecord]:
+        """The runs of the project, newest first.
+
+        Raises:
+            ConfigError: The URL cannot be used.
+            BackendError: The backend cannot be read.
+        """
+        from tracer_hooks.publishing import destinations_of, traces_in
+
+        for destination in destinations_of(url):
+            is_empty = True
+            for record in traces_in(destination, since=self.since, limit=self.limit, only_failed=self.only_failed):
+                is_empty = False
+                self._origins[record.source] = destination
+                yield record
+            if is_empty:
+                words = (
+                    "shows no failed trace; --failed says that the others failed"
+                    if self.only_failed
+                    else "has no trace"
+                )
+                err().print(f"{destination.title} {words}", soft_wrap=True)
+
+    def write_back(self, results: Sequence[Diagnosed]) -> bool:
+        """Write each diagnosis that says something to its trace, and say how many; False if one cannot be written."""
+        from tracer_hooks.telemetry import Capture
+
+        if self.is_silent:
+            return True
+        capture = Capture(CaptureConfig.from_env())
+        problems: list[str] = []
+        for destination in dict.fromkeys(self._origins.values()):
+            telling = [each for each in results if self._origins.get(each.source) == destination and each.is_telling]
+            written = _written(destination, telling, capture, problems)
+            said = f"{written} of {counted(len(telling), 'diagnosis', 'diagnoses')} written to {destination.title}"
+            if not telling:
+                said = f"nothing is written to {destination.title}: no run is said to have failed, no step is named"
+            elif written and capture.export_policy.blocks_all:
+                said += ", without texts of the runs; TRACER_HOOKS_CAPTURE=redacted sends what was found, too"
+            err().print(said, soft_wrap=True)
+        for problem in dict.fromkeys(problems):
+            err().print(problem, style="red", soft_wrap=True)
+        return not problems
+
+
+def _written(destination: Destination, results: Sequence[Diagnosed], capture: Capture, problems: list[str]) -> int:
+    """How many could be written; why others could not is added to ``problems``."""
+    from tracer_hooks.publishing import publish_now
+
+    count = 0
+    for result in results:
+        if result.trajectory is None or result.attribution is None:
+            continue
+        try:
+            publish_now(destination, result.trajectory, result.attribution, capture)
+        except BackendError as error:
+            problems.append(str(error))
+            if error.kind not in ("missing", "refused"):  # the backend itself, so that others come to no more
+                break
+        else:
+            count += 1
+    return count
