@@ -15,10 +15,11 @@ from tracer_hooks.publishing._destinations import Destination, send_request
 from tracer_hooks.telemetry import decode_spans
 
 _PAGE = 100
-_SPANS = 1_000
-"""Spans that one request to Phoenix asks for; it gives no more."""
+_SPANS = 200
+"""Spans that one request to Phoenix asks for: each may hold a whole conversation."""
 _AT_ONCE = 10
-"""Traces whose spans one request to MLflow asks for: they may be long."""
+"""Traces whose spans one request to MLflow asks for."""
+_TIMEOUT_S = 60.0
 
 
 def traces_in(
@@ -130,7 +131,7 @@ def _experiment_id(destination: Destination) -> str:
 def _asked(destination: Destination, method: str, path: str, body: object = None) -> dict[str, Any]:
     """The object that is answered; that the project is not there is said in so many words."""
     try:
-        answer = send_request(destination, method, path, body)
+        answer = send_request(destination, method, path, body, timeout_s=_TIMEOUT_S)
     except BackendError as error:
         # MLflow says it as it says that a trace is not there, Phoenix in words of its own.
         if error.status == 404 and (error.kind == "missing" or "Project with name" in str(error)):
