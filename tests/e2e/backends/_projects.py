@@ -52,12 +52,12 @@ class Project:
             return json.loads(reply.read())
 
     def provider(self, *, file: Path, exports: bool = True) -> TracerProvider:
-        """A provider that writes spans into ``file``, and exports them every five seconds, as users' providers do."""
+        """A provider that writes spans into ``file``, and exports them every half minute unless it is asked to."""
         provider = TracerProvider(resource=Resource.create({"openinference.project.name": self.name}))
         provider.add_span_processor(SimpleSpanProcessor(OTLPFileExporter(file)))
         if exports:
             exporter = OTLPSpanExporter(f"{self.server.address}/v1/traces", headers=self._headers)
-            provider.add_span_processor(BatchSpanProcessor(exporter))
+            provider.add_span_processor(BatchSpanProcessor(exporter, schedule_delay_millis=30_000))
         return provider
 
     def receive(self, file: Path) -> None:
