@@ -33,10 +33,9 @@ def blamed(step: int = 1, *, contributing: int | None = None) -> Attribution:
     places = [step] if contributing is None else [step, contributing]
     findings = tuple(
         Finding(
-            kind=FindingKind.RECORD_CONTRADICTED,
+            kind=FindingKind.WRONG_CALCULATION,  # an error of the step's own, which alone can contribute
             step=place,
             agent=agents[place],
-            detail="d",
             quote="12",
             text=TEXT,
             leads_to_answer=True,

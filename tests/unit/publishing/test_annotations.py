@@ -19,7 +19,7 @@ OFF = Capture(CaptureConfig())
 METADATA = {
     "agent": "clerk",
     "step": 1,
-    "kinds": "record_contradicted",
+    "kinds": "wrong_calculation",
     "certainty": "clear",
     "confidence": 0.95,
     "attributor": "structural/1",
@@ -146,7 +146,7 @@ def test_no_text_leaves_where_content_is_not_exported(kind: str) -> None:
         published(kind, backend, blamed(contributing=0), OFF)
     sent = str([request[2] for request in backend.requests])
     assert "stock" not in sent
-    assert all(name in sent for name in ("clerk", "record_contradicted", "decisive", "contributing"))
+    assert all(name in sent for name in ("clerk", "wrong_calculation", "decisive", "contributing"))
 
 
 def test_a_secret_in_what_is_found_is_blanked_where_export_is_redacted() -> None:
