@@ -193,7 +193,7 @@ def test_bad_input(team: Command) -> None:
 def test_help_fits_one_screen_and_nothing_is_lost(team: Command) -> None:
     assert len(team("improve", "--help", COLUMNS="80").out.splitlines()) <= 30
     whole = team("improve", "--advanced", "--help", COLUMNS="80").out
-    assert all(name in whole for name in ("--metric-calls", "--pairs", "--selector", "--max-cost", "--input-price"))
+    assert all(name in whole for name in ("--metric-calls", "--pairs", "--max-cost", "--input-price"))
 
 
 def heeds_ctrl_c() -> None:

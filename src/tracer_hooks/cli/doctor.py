@@ -73,7 +73,7 @@ def _adapters() -> list[DoctorFinding]:
 
 
 def _attributors() -> list[DoctorFinding]:
-    from tracer_hooks.diagnosis import EnsembleAttributor, attributor_names, get_attributor
+    from tracer_hooks.diagnosis import attributor_names, get_attributor
 
     findings = []
     for name in attributor_names():
@@ -83,8 +83,6 @@ def _attributors() -> list[DoctorFinding]:
             findings.append(DoctorFinding("attributor", name, False, _words(error)))
         else:
             detail = "ready" if made.name == name else f"takes {made.name!r}"
-            if isinstance(made, EnsembleAttributor):
-                detail += f", made of {' and '.join(made.members)}"
             findings.append(DoctorFinding("attributor", name, True, detail))
     return findings
 

@@ -67,8 +67,6 @@ def improve_command(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
     metric_calls: Annotated[int, _rare("Runs of the team that the search may take.", min=1)] = 200,
     pairs: Annotated[int, _rare("Pairs of runs, new prompts against old, that the trial may take.", min=10)] = 200,
-    writer: Annotated[str, _rare("Who writes: rewriter, or gepa with a prompt of its own.")] = "rewriter",
-    selector: Annotated[str, _rare("Whose instructions are next: by blame, or round_robin.")] = "blame",
     attributor: Annotated[str, _rare("Who diagnoses the failures.")] = "auto",
     workers: Annotated[int, _rare("Runs that go on at the same time.", min=1)] = 4,
     max_tokens: Annotated[int | None, _rare("Stop after so many tokens.", min=1)] = None,
@@ -92,8 +90,6 @@ def improve_command(
         metric_calls=metric_calls,
         rule=AcceptanceRule(most_pairs=pairs),
         agents=tuple(agent),
-        writer=writer,  # type: ignore[arg-type]  # looked at there
-        selector=selector,  # type: ignore[arg-type]
         attributor=attributor,
         workers=workers,
         cap=CostCap(

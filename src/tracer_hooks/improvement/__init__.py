@@ -28,10 +28,8 @@ if TYPE_CHECKING:
     from tracer_hooks.improvement._prompt_search import FoundCandidate as FoundCandidate
     from tracer_hooks.improvement._prompt_search import SearchOptions as SearchOptions
     from tracer_hooks.improvement._prompt_search import SearchResult as SearchResult
-    from tracer_hooks.improvement._prompt_search import Selector as Selector
     from tracer_hooks.improvement._prompt_search import blame_mass as blame_mass
     from tracer_hooks.improvement._prompt_search import search_prompts as search_prompts
-    from tracer_hooks.improvement._prompt_writer import GepaWriter as GepaWriter
     from tracer_hooks.improvement._prompt_writer import JudgedRun as JudgedRun
     from tracer_hooks.improvement._prompt_writer import PromptCase as PromptCase
     from tracer_hooks.improvement._prompt_writer import PromptWriter as PromptWriter

@@ -154,8 +154,8 @@ class TrialOptions:
 class ImproveOptions(TrialOptions, SearchOptions):
     """Options of an improvement of prompts; the search's runs include those of the baseline."""
 
-    writer: Literal["rewriter", "gepa"] | PromptWriter = "rewriter"
-    """Who writes: our rewriter, GEPA's own proposal, or an object."""
+    writer: PromptWriter | None = None
+    """Who writes; default :class:`~tracer_hooks.improvement.LLMRewriter`."""
     agents: tuple[str, ...] = ()
     """Whose instructions may be rewritten; default all whose instructions are known."""
     rule: AcceptanceRule = field(default_factory=AcceptanceRule)
@@ -167,10 +167,8 @@ class ImproveOptions(TrialOptions, SearchOptions):
         for name, least in (("metric_calls", 1), ("minibatch", 1), ("workers", 1)):
             if getattr(self, name) < least:
                 raise ConfigError(f"{name} is {getattr(self, name)!r}, expected {least} or more")
-        for name, known in (("writer", ("rewriter", "gepa")), ("selector", ("blame", "round_robin"))):
-            chosen = getattr(self, name)
-            if isinstance(chosen, str) and chosen not in known:
-                raise ConfigError(f"{name} is {chosen!r}, expected one of: {', '.join(known)}")
+        if isinstance(self.writer, str):
+            raise ConfigError(f"writer is {self.writer!r}, expected an object with write(), or None for LLMRewriter")
         if self.cap.max_cost is not None and not (self.cap.input_price or self.cap.output_price):
             raise ConfigError(f"max_cost is {self.cap.max_cost!r}, expected input_price and output_price with it")
 

@@ -27,7 +27,7 @@ from tracer_hooks.improvement._improvement import (
 )
 from tracer_hooks.improvement._plan import JournaledChat, Split, plan_digest
 from tracer_hooks.improvement._prompt_search import blame_mass, search_prompts
-from tracer_hooks.improvement._prompt_writer import GepaWriter, JudgedRun, PromptWriter
+from tracer_hooks.improvement._prompt_writer import JudgedRun
 from tracer_hooks.improvement._rewriter import LLMRewriter
 from tracer_hooks.improvement._team_trials import PromptedTeam, TeamTrials, earlier_failures, earlier_passed
 from tracer_hooks.improvement._version_trial import ImprovementState, TrialOfVersion, put_on_trial
@@ -77,8 +77,7 @@ class Improver:
         self.options.expect_enough_calls(read, compare, known=0 if from_store else read)
         self._journal = Journal(folder)
         self._chat = JournaledChat(chat, self._journal, self.spending)
-        chosen, ours = self.options.writer, {"rewriter": LLMRewriter, "gepa": GepaWriter}
-        self._writer: PromptWriter = ours[chosen](self._chat) if isinstance(chosen, str) else chosen
+        self._writer = self.options.writer or LLMRewriter(self._chat)
         self._team = PromptedTeam(target, check=check)
         for task in tasks:
             self._team.expect_judge(task)
@@ -152,7 +151,6 @@ class Improver:
         found.provenance = {
             "by": "tracer-hooks improve",
             "writer": self._writer.name,
-            "selector": self.options.selector,
             "seed": self.options.seed,
             "failures": len(failures),
             "runs": [run.trajectory.run_id for run in failures],

@@ -89,11 +89,12 @@ def digest(value: Any, length: int = 64) -> str:
 
 def plan_digest(split: Split, options: ImproveOptions, writer: str, *, from_store: bool) -> str:
     """Digest of what may not change from one session of a job to the next."""
+    # "blame" was an option: folders that were begun with it are gone on with.
     attributor = getattr(options.attributor, "name", options.attributor)
     return digest(
         {
             "tasks": [[task.suite, task.id, task.text, task.reference] for part in split.parts for task in part],
-            "options": [options.metric_calls, options.minibatch, options.selector, writer],
+            "options": [options.metric_calls, options.minibatch, "blame", writer],
             "more": [options.seed, list(options.agents), from_store, attributor, options.feedback],
             "rule": {name: value for name, value in asdict(options.rule).items() if name != "most_pairs"},
         }

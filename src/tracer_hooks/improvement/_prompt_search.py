@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any, Literal
+from typing import Any
 
 from tracer_hooks._guard import logger
 from tracer_hooks._lazy import require
@@ -31,7 +31,7 @@ class TeamAdapter:
     """GEPA's adapter of a team (``gepa.core.adapter.GEPAAdapter`` of version 0.1.4).
 
     ``evaluate`` runs the team with a candidate's instructions. The reflective data of an agent are the failures that
-    the diagnosis lays on it, with evidence and masked feedback; GEPA's own writer gets all runs of its batch. Texts are
+    the diagnosis lays on it, with evidence and masked feedback, or all runs of its batch as the writer wants. Texts are
     written by ``writer``, and refused where they tell the expected answer of a task.
 
     What was written is ``refused`` where it was not even tried, and ``tried`` where the team was run with it and it was
@@ -205,8 +205,6 @@ class BlameSelector:
 _MOST_FAULTS = 3
 _MOST_BARREN = 8
 """Rounds without a text that could be used; each takes a minibatch of runs."""
-Selector = Literal["blame", "round_robin"]
-"""Whose instructions are rewritten next: agents by the blame for the failures, or each in turn."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -217,8 +215,6 @@ class SearchOptions:
     """Runs of the team that the search may take."""
     minibatch: int = 6
     """Tasks on which a candidate is first compared with what it was made from."""
-    selector: Selector = "blame"
-    """Whose instructions are rewritten next: agents by the blame for the failures, or each in turn."""
     seed: int = 0
     """Of every random choice."""
 
@@ -342,7 +338,6 @@ def search_prompts(
     readable = {task.id for task in tasks[0]} | {run.task for run in shown}
     adapter = TeamAdapter(trials, writer, own, readable)
     adapter.learn(own, [*shown, *known])
-    selector = BlameSelector(adapter.failures_of, seed=options.seed) if options.selector == "blame" else "round_robin"
     minibatch = min(options.minibatch, len(tasks[0]))
     listener = _Listener(adapter, on_event, options.metric_calls, len(known), len(tasks[1]) + 2 * minibatch)
     try:
@@ -352,7 +347,7 @@ def search_prompts(
             valset=list(tasks[1]),
             adapter=adapter,
             reflection_minibatch_size=minibatch,
-            module_selector=selector,
+            module_selector=BlameSelector(adapter.failures_of, seed=options.seed),
             stop_callbacks=listener,
             logger=SimpleNamespace(log=lambda message: logger.debug("gepa: %s", message)),
             callbacks=[listener],

@@ -1,16 +1,14 @@
-"""Writers of prompts: the judged runs that they learn from, what they are asked, and GEPA's own writer."""
+"""Writers of prompts: the judged runs that they learn from, and what they are asked."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from pydantic import Field
 
-from tracer_hooks._lazy import require
-from tracer_hooks.endpoint import Chat, ask
-from tracer_hooks.repair import NOT_RIGHT, Failure, Secrets, tools_as_text
+from tracer_hooks.repair import Failure, Secrets
 from tracer_hooks.schema import Attribution, Record, Text, Trajectory, Usage
 from tracer_hooks.tasks import SuiteTask
 
@@ -115,51 +113,3 @@ class PromptWriter(Protocol):
     def write(self, case: PromptCase) -> WrittenPrompt:
         """New instructions; a text that tells an expected answer is refused by the caller, too."""
         ...
-
-
-_MOST_RUNS = 6
-
-
-class GepaWriter:
-    """GEPA's own proposal: all runs with what the agent was shown, what it said and what the check says, no diagnosis.
-
-    The prompt and the reading of the answer are ``gepa``'s (0.1.4, "GEPA: Reflective Prompt Evolution Can Outperform
-    Reinforcement Learning", Agrawal et al. 2025).
-    """
-
-    name = "gepa"
-    reads_only_blamed = False
-
-    def __init__(self, chat: Chat) -> None:
-        home = require("gepa.strategies.instruction_proposal", extra="improve", feature="Improving prompts")
-        self._signature = home.InstructionProposalSignature
-        self._chat = chat
-
-    def write(self, case: PromptCase) -> WrittenPrompt:
-        """New instructions for the agent of ``case``."""
-        used: list[Usage] = []
-
-        def model(prompt: Any) -> str:
-            messages = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
-            said = ask(self._chat, messages)
-            used.append(said.usage)
-            return said.text
-
-        shown = [record for run in case.runs[:_MOST_RUNS] for record in _records(run, case.agent)]
-        written = self._signature.run(
-            lm=model, input_dict={"current_instruction_doc": case.instructions, "dataset_with_feedback": shown}
-        )
-        text, usage = str(written["new_instruction"]).strip(), sum(used, Usage())
-        if not text or text == case.instructions.strip():
-            return WrittenPrompt(rejected="it says nothing new", usage=usage)
-        return WrittenPrompt(text=text, usage=usage)
-
-
-def _records(run: JudgedRun, agent: str) -> Iterator[dict[str, str]]:
-    """GEPA's records of a run: one for each step of the agent, as its documentation recommends them."""
-    verdict = "The run passed." if run.passed else run.feedback or NOT_RIGHT
-    for step in run.trajectory.steps:
-        if step.agent == agent:
-            reached = "\n\n".join(message.text for message in step.inputs if message.text) or run.trajectory.task
-            said = f"{step.content}{tools_as_text(step)}".strip()
-            yield {"Inputs": reached, "Generated Outputs": said, "Feedback": verdict}

@@ -159,7 +159,7 @@ def _spent(found: Improvement) -> Iterator[str]:
     yield f"{found.seconds:,.0f} s this time"
 
 
-_FACTS = {"failures": "Failures read", "writer": "Written by", "selector": "Agents chosen by", "job": "Journal"}
+_FACTS = {"failures": "Failures read", "writer": "Written by", "job": "Journal"}
 
 
 def _provenance(found: Improvement) -> Iterator[tuple[str, str]]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tracer_hooks import semconv
+from tracer_hooks.schema import to_text
 from tracer_hooks.telemetry._foreign_messages import (
     TRACELOOP_INPUT,
     TRACELOOP_OUTPUT,
@@ -50,6 +51,7 @@ from tracer_hooks.telemetry._records import (
     message_text,
     messages_in,
     parts_of,
+    text_message,
     without_none,
 )
 
@@ -173,7 +175,8 @@ def as_internal_span(record: SpanRecord) -> SpanRecord:
 
 _ROSTERS = ("crew_agents", "crewai.crew.agents")  # OpenInference's and OpenLLMetry's, of CrewAI
 _TASKS = ("crewai.task.description",)
-_ANSWERS = ("final_result", "crewai.crew.result")  # Pydantic AI's, and OpenLLMetry's of CrewAI
+_ANSWERS = ("crewai.crew.result",)
+_OUTPUT = "final_result"  # of Pydantic AI: what the agent returned, which may be a list or any object
 
 
 def messages_of_act(record: SpanRecord) -> dict[str, Any]:
@@ -260,6 +263,8 @@ def _input_messages(record: SpanRecord) -> list[Message]:
 
 
 def _output_messages(record: SpanRecord) -> list[Message]:
+    if (returned := record.attributes.get(_OUTPUT)) is not None:
+        return [text_message("assistant", to_text(returned))]
     reply = to_messages(
         first_present(record.attributes, semconv.OI_OUTPUT_VALUE, TRACELOOP_OUTPUT, *_ANSWERS), "assistant"
     )

@@ -215,10 +215,22 @@ class _ActCollector:
 
 
 def _answer_by_tool(act: ActSpans, output: str) -> None:
-    """Let the last act of a turn say what the turn gave back, if that came from its tool, as smolagents' answers do."""
+    """Let the last act of a turn say what the turn gave back, if its tool gave that, or was given it.
+
+    smolagents' agents answer by a tool that gives the answer back; Pydantic AI's by one that is never carried out.
+    """
     results = {to_text(tool.attributes.get(semconv.TOOL_CALL_RESULT) or "").strip() for tool in act.tools}
-    if output.strip() in results - {""} and not message_text(act.reply):
+    asked = [part for part in parts_of(act.reply) if part.get("type") == "tool_call"]
+    told = output.strip() in results or any(_is_given(part.get("arguments"), output) for part in asked)
+    if told and output.strip() and not message_text(act.reply):
         act.answer = output
+
+
+def _is_given(arguments: Any, output: str) -> bool:
+    """Tell whether the arguments of a tool are ``output``, or hold it as one of them."""
+    given, told = decode_json(arguments), decode_json(output)
+    values = given.values() if isinstance(given, Mapping) else ()
+    return given == told or any(value == told or to_text(value) == output for value in values)
 
 
 def _request_of(tool: SpanRecord, messages: Sequence[Message]) -> int:
@@ -235,6 +247,9 @@ def to_step(act: ActSpans, index: int, inputs: tuple[StepInput, ...]) -> Step:
     """Build the step of an act, in which the agent received ``inputs``."""
     reply, spans = act.reply, act.spans
     calls = tool_calls(reply, act.tools)
+    if act.answer:  # a call that no tool carried out is the answer's form
+        carried_out = {tool.attributes.get(semconv.TOOL_NAME) for tool in act.tools}
+        calls = tuple(c for c in calls if c.name in carried_out or not _is_given(c.arguments, act.answer))
     decisive = act.chats[-1] if act.chats else act.turn
     failed = _error_of(decisive)
     kind = decisive.attributes.get(semconv.ERROR_TYPE) if decisive is not None and failed is not None else None

@@ -233,17 +233,6 @@ def test_a_model_that_raises_breaks_the_job_off_and_it_can_go_on(tmp_path: Path)
     assert again.outcome == "accepted"
 
 
-def test_gepa_writes_too_and_leaks_are_caught_there_as_well(tmp_path: Path) -> None:
-    gepa = options(writer="gepa", selector="round_robin", metric_calls=80)
-    good = Writes(f"```\n{NEW}\n```")
-    assert improved(tmp_path / "good", good, options=gepa).outcome in ("accepted", "on trial")
-    known = [task.model_copy(update={"reference": str(sum(numbers(task.text)))}) for task in tasks()]
-    told = ", ".join(str(task.reference) for task in known)
-    bad = improved(tmp_path / "bad", Writes(f"```\nAnswer one of {told}\n```"), tasks=known, check=None, options=gepa)
-    assert bad.outcome == "nothing found"
-    assert "it tells the expected answer of a task" in {one.why for one in bad.refused}
-
-
 # --- bad options ---------------------------------------------------------------------------------------------------
 def test_an_agent_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="'boss' are not known, expected one of: 'planner', 'solver'"):
@@ -256,9 +245,9 @@ def test_too_few_runs_for_the_search_are_refused_before_anything_runs(tmp_path: 
     assert not (tmp_path / "job").exists()
 
 
-@pytest.mark.parametrize("name", ["metric_calls", "minibatch", "workers", "writer", "selector"])
+@pytest.mark.parametrize("name", ["metric_calls", "minibatch", "workers", "writer"])
 def test_options_are_checked(name: str) -> None:
-    bad = "x" if name in ("writer", "selector") else 0
+    bad = "gepa" if name == "writer" else 0
     with pytest.raises(ConfigError, match=f"{name} is {bad!r}"):
         options(**{name: bad})
 

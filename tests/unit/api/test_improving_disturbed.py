@@ -36,7 +36,6 @@ def test_a_folder_begun_with_other_tasks_or_options_is_refused(tmp_path: Path) -
         {"options": options(metric_calls=60)},
         {"options": options(seed=1)},
         {"options": options(agents=("solver",))},
-        {"options": options(writer="gepa")},
         {"options": options(attributor="contrast")},
     ]
     before = (tmp_path / "job" / "journal.jsonl").read_bytes()

@@ -44,21 +44,15 @@ BAD = run(
 
 CASES = {
     "ends on code that nobody ran": run(*GOOD.steps[:2], ("coder", CODE)),
-    "ends on a request that nobody answered": run(
-        ("coder", "There are two exports."), ("coder", "Which one of the two exports do you mean?")
-    ),
     "ends on the words of a machine": run(*GOOD.steps[:2]),
     "ends on an announcement": run(("coder", "There are two files. Next, I will open the spring export.")),
     "ends with doubt in its answer": run(("coder", "It has 400 rows; this is an estimate. Please verify it.")),
     "ends with work left to do": run(("coder", "There are 412 rows; the winter export still needs to be counted.")),
     "ends off the task": run(("coder", "Of roses, tulips and lilies: " + " ".join(chr(97 + n) * 5 for n in range(26)))),
     "an error that was not overcome": run(*BAD.steps[:2], ("coder", "There are 412 rows.")),
-    "many errors": run(*BAD.steps[:2], *BAD.steps[:2], ("coder", "There are 412 rows.")),
     "empty-handed": run(("coder", "No results found."), ("coder", "There are 412 rows.")),
     "made-up data": run(("coder", "The file is not there, so let's assume it has 400 rows.")),
-    "answers from memory": run(("coder", "From memory, the spring export has 412 rows.")),
     "claims with nothing to show": run(("coder", "I have checked the file: 412 rows.")),
-    "hedges at the end": run(("coder", "It is probably 412, or maybe 413.")),
     "the last answers differ": run(("left", "The answer is 412."), ("right", "The answer is 300.")),
     "objections": run(
         ("left", "There are 412."), ("right", "That is wrong."), ("left", "413 then."), ("right", "Yes.")

@@ -13,7 +13,6 @@ from tracer_hooks import _guard
 from tracer_hooks.cli import doctor
 from tracer_hooks.diagnosis import EnsembleAttributor, _registry, get_attributor
 from tracer_hooks.diagnosis.ranking import _attributor as structural
-from tracer_hooks.diagnosis.ranking import _ensemble
 from tracer_hooks.errors import MissingExtraError
 from tracer_hooks.schema import RunOutcome, Step, Trajectory
 
@@ -25,9 +24,7 @@ def without(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """No distribution brings attributors or agent heads, and nothing was said of that yet."""
     for module in (_registry, structural):
         monkeypatch.setattr(module, "entry_points", lambda **_: EntryPoints())
-    monkeypatch.setattr(_ensemble, "find_spec", lambda name: None)
     monkeypatch.setattr(_guard, "_warned", set())
-    monkeypatch.delenv("TRACER_HOOKS_PREFILL_MODEL", raising=False)
     structural.agent_head.cache_clear()
     yield
     structural.agent_head.cache_clear()
@@ -81,25 +78,11 @@ def test_an_agent_head_that_cannot_be_loaded_costs_no_diagnosis(
 
 
 @pytest.mark.usefixtures("without")
-def test_the_ensemble_says_once_that_it_runs_without(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_ensemble_is_structural_alone_without_a_word(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
-        first, second = EnsembleAttributor(), EnsembleAttributor()
-        assert first.members == second.members == ("structural",)
-        assert caplog.records == []  # `doctor` makes it, too, and says so itself
-        for one in (first, second, first):
-            one.score(RUN)
-    (said,) = [record.getMessage() for record in caplog.records]
-    assert "'ensemble' runs without 'encoder'" in said
-    assert "Run: pip install -e '" in said
-    (found,) = [one for one in doctor._attributors() if one.name == "ensemble"]
-    assert (found.works, found.detail) == (True, "ready, made of structural")
-
-
-@pytest.mark.usefixtures("without")
-def test_the_ensemble_says_nothing_of_it_where_the_members_are_given(caplog: pytest.LogCaptureFixture) -> None:
-    member = get_attributor("structural")
-    with caplog.at_level(logging.WARNING):
-        EnsembleAttributor({"structural": member}).score(RUN)  # type: ignore[dict-item]
+        ensemble = EnsembleAttributor()
+        assert ensemble.members == ("structural",)
+        ensemble.score(RUN)
     assert caplog.records == []
 
 

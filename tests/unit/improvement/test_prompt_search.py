@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from tracer_hooks.improvement import (
-    GepaWriter,
     PromptCase,
     SearchOptions,
     SearchResult,
@@ -133,27 +132,3 @@ def test_a_writer_with_nothing_new_to_say_does_not_use_up_the_runs() -> None:
     assert found.stopped == f"8 times in a row nothing was written that could be used, after {len(trials.asked)} runs"
     assert len(writer.cases) == 8
     assert found.tried == 0
-
-
-def test_every_agent_in_its_turn_without_blame() -> None:
-    writer = Writer("Hurry up.")
-    trials = MadeUpTrials(with_carry)
-    search(writer, trials, selector="round_robin", known=[judged(one, blamed="planner") for one in READ])
-    assert {case.agent for case in writer.cases} == {"planner", "solver"}
-
-
-# --- GEPA's own writer ------------------------------------------------------------------------------------------------
-def test_gepas_own_proposal_reads_all_runs_and_no_diagnosis() -> None:
-    asked: list[str] = []
-
-    def model(messages: Any) -> str:
-        asked.append(messages[-1]["content"])
-        return "Here it is:\n```\nYou are the solver. Mind the carry.\n```"
-
-    runs = (judged(READ[0]), judged(READ[1], passed=True))
-    found = GepaWriter(model).write(PromptCase(agent="solver", instructions="Add.", own="Add.", runs=runs))
-    assert found.text == "You are the solver. Mind the carry."
-    assert "it is not the sum" in asked[0]
-    assert "The run passed." in asked[0]
-    assert "the sum is wrong" not in asked[0]
-    assert (found.usage.input_tokens or 0) > 0

@@ -246,6 +246,30 @@ def test_an_answer_given_by_a_tool_is_the_text_of_its_step() -> None:
     assert [(step.content, len(step.tool_calls)) for step in run.steps] == [("4", 1)]
 
 
+@pytest.mark.parametrize(
+    ("arguments", "returned"),
+    [
+        ({"copies": 12, "note": "ok"}, '{"copies":12,"note":"ok"}'),
+        ({"response": 12}, 12),
+        ({"response": ["Twelve.", "Bye."]}, '["Twelve.","Bye."]'),
+    ],
+)
+def test_an_answer_in_the_form_of_a_call_that_no_tool_carries_out_is_words(arguments: Any, returned: Any) -> None:
+    asked = {"type": "tool_call", "id": "c", "name": "final_result", "arguments": json.dumps(arguments)}
+    reply = [{"role": "assistant", "parts": [asked]}]
+    records = [
+        turn(1, None, "adder", final_result=returned),
+        span(2, 1, "chat", {semconv.OPERATION_NAME: "chat", semconv.OUTPUT_MESSAGES: json.dumps(reply)}),
+    ]
+    run = only(records)
+    assert [(step.kind, step.content, step.tool_calls) for step in run.steps] == [
+        (StepKind.MESSAGE, str(returned), ()),
+    ]
+    assert run.final_output == str(returned)
+    [refused] = only([turn(1, None, "adder", final_result="Done."), *records[1:]]).steps
+    assert (refused.kind, len(refused.tool_calls)) == (StepKind.TOOL_CALL, 1)
+
+
 def test_damaged_parts_do_no_harm() -> None:
     messages = json.dumps(
         [{"role": "user", "parts": [None, 3, {"type": "tool_call_response", "id": "c", "result": 4}]}]

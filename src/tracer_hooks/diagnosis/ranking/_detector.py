@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 from tracer_hooks._lazy import cached_property
 from tracer_hooks.diagnosis._reading._errors import limit_reached
-from tracer_hooks.diagnosis._reading._roles import Role, fold, is_person
+from tracer_hooks.diagnosis._reading._roles import Role
 from tracer_hooks.diagnosis._reading._run import says_something
 from tracer_hooks.diagnosis._reading._text import number_set
-from tracer_hooks.diagnosis.ranking._language import ENDS, HEDGE, OBJECTS, SKIP, assumption, claims, failure
+from tracer_hooks.diagnosis.ranking._language import ENDS, OBJECTS, SKIP, assumption, claims, failure
 from tracer_hooks.diagnosis.ranking._signals import DECISIVE, MODERATE, PLACEHOLDER_IN_CODE, Family
 from tracer_hooks.diagnosis.ranking._view import Column, View
 from tracer_hooks.diagnosis.ranking._work import agreement, repetition, work
@@ -143,11 +143,6 @@ _DOUBTS = re.compile(
     r"|based on (?:the )?(?:limited|available|general|typical|my) (?:knowledge|information|data|understanding))\b",
     re.IGNORECASE,
 )
-_REQUEST = re.compile(
-    r"^\W*(?:[A-Z]\w+,\s*)?(?:please|could you|can you|kindly|now,? please)\b"
-    r"|\bplease (?!let me know|feel free|note)\w+",
-    re.IGNORECASE,
-)
 _ASKS_FOR_IT = re.compile(
     r"\b(?:assum|suppos|simulat|hypothe|pretend|imagin|estimat|mock|dummy|placeholder)\w*", re.IGNORECASE
 )
@@ -175,25 +170,6 @@ def code_not_run(reading: DetectorReading) -> bool:
         return False
     reports = [index for index in range(len(reading.steps)) if reading.view.is_report[index]]
     return bool(reports) and reports[-1] < reading.telling[-1]
-
-
-def request_unanswered(reading: DetectorReading) -> float:
-    """The run stops on a hand-over, a call without a result, or a question or request to a colleague."""
-    if reading.person_had_last_word:
-        return 0.0
-    step = reading.steps[reading.last_step]
-    recipient = step.recipient
-    handed = recipient is not None and not is_person(recipient) and fold(recipient) not in ("end", "none", "finish", "")
-    results_kept = any(call.result is not None for one in reading.steps for call in one.tool_calls)
-    called = results_kept and any(call.result is None and call.error is None for call in step.tool_calls)
-    if (handed and step.kind is StepKind.HANDOFF) or called:
-        return 1.0
-    if reading.has_person or reading.is_closed or reading.view.is_report[step.index]:
-        return 0.0
-    tail = reading.view.texts[step.index].prose.strip()[-_TAIL:]
-    if tail.endswith("?"):
-        return 1.0 if handed else 0.5
-    return float(reading.view.agents[step.index] in reading.view.planners and _REQUEST.search(tail) is not None)
 
 
 def machine_last(reading: DetectorReading) -> bool:
@@ -242,12 +218,6 @@ def off_the_task(reading: DetectorReading) -> float:
     return max(0.0, 1.0 - 5.0 * len(own & task) / len(task))
 
 
-def errors_reported(reading: DetectorReading) -> float:
-    """Much of what machines said is failure."""
-    failed = sum(wrong for _, wrong in reading.machine_words)
-    return min(1.0, 2 * failed / (len(reading.machine_words) + 2))
-
-
 def empty_handed(reading: DetectorReading) -> float:
     """Acts and reports that found nothing, over all that was done."""
     steps = sorted({*reading.telling, *(index for index, _ in reading.machine_words)})
@@ -267,11 +237,6 @@ def made_up(reading: DetectorReading) -> float:
     )
 
 
-def from_memory(reading: DetectorReading) -> float:
-    """Answers from what the model remembers."""
-    return _often(len(reading.shows("language: from memory", reading.telling)))
-
-
 def _often(times: int) -> float:
     return min(1.0, (1 + times) / 4) if times else 0.0
 
@@ -287,12 +252,6 @@ def _shown(reading: DetectorReading, index: int) -> bool:
     return any(
         reading.steps[one].tool_calls or reading.view.is_report[one] or reading.view.texts[one].code for one in near
     )
-
-
-def hedged_end(reading: DetectorReading) -> float:
-    """The last acts hedge."""
-    hedges = HEDGE.times_in([reading.view.texts[index].lower for index in reading.late[-2:]])
-    return min(1.0, float(hedges.max(initial=0.0)) / 4)
 
 
 def answers_differ(reading: DetectorReading) -> float:
@@ -368,7 +327,6 @@ class FailureSign(NamedTuple):
 
 SIGNS: dict[str, FailureSign] = {
     "ends on code that nobody ran": FailureSign(code_not_run, 2.0005),
-    "ends on a request that nobody answered": FailureSign(request_unanswered, 2.0434),
     "ends on the words of a machine": FailureSign(machine_last, 2.0068),
     "ends on an announcement": FailureSign(announcement_last, 1.7878),
     "ends with doubt in its answer": FailureSign(doubted_answer, 1.963),
@@ -378,12 +336,9 @@ SIGNS: dict[str, FailureSign] = {
     "an error that was not overcome": FailureSign(
         lambda reading: bool(reading.machine_words) and reading.machine_words[-1][1], 2.0122
     ),
-    "many errors": FailureSign(errors_reported, 1.4277),
     "empty-handed": FailureSign(empty_handed, 1.9875),
     "made-up data": FailureSign(made_up, 2.0942),
-    "answers from memory": FailureSign(from_memory, 2.1202),
     "claims with nothing to show": FailureSign(bare_claims, 2.3474),
-    "hedges at the end": FailureSign(hedged_end, 1.5802),
     "the last answers differ": FailureSign(answers_differ, 1.8248),
     "answers change": FailureSign(answer_changes, 1.381),
     "an objection left open": FailureSign(objection_open, 1.7184),
@@ -398,7 +353,7 @@ SIGNS: dict[str, FailureSign] = {
 """Each is evidence of a failure in any team, whatever its domain."""
 _INTERCEPT = -1.1064
 """Log-odds of a failure when no sign is seen."""
-THRESHOLD = 0.6939
+THRESHOLD = 0.6091
 """Probability from which on a run is taken to have failed."""
 
 

@@ -2,57 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
-from importlib.util import find_spec
 
 import numpy as np
 
-from tracer_hooks._guard import warn_once
 from tracer_hooks.diagnosis._protocol import Scorer, StepScores
-from tracer_hooks.diagnosis._registry import get_attributor
 from tracer_hooks.diagnosis.ranking._answers import Ranking, attribution_by, has_content
+from tracer_hooks.diagnosis.ranking._attributor import StructuralAttributor
 from tracer_hooks.diagnosis.ranking._pooling import normalised, pool
 from tracer_hooks.diagnosis.ranking._view import View
-from tracer_hooks.errors import TracerHooksError, install_line
 from tracer_hooks.schema import Attribution, ErrorMode, Evidence, Trajectory, Usage
-
-_MODELS = "tracer_hooks_models"
-_PREFILL_MODEL = "TRACER_HOOKS_PREFILL_MODEL"
-
-
-def installed_members() -> dict[str, Scorer]:
-    """``structural``; with tracer-hooks-models ``encoder``, and ``prefill`` where a language model for it is set."""
-    names = ["structural"]
-    if not without_encoder():
-        names.append("encoder")
-    if os.environ.get(_PREFILL_MODEL) and find_spec(_MODELS) is not None:
-        names.append("prefill")
-    return {name: member for name in names if (member := _made(name)) is not None}
-
-
-def say_what_is_missing() -> None:
-    """Say once in the log that an ensemble has no encoder; when it has something to judge, and not when it is made."""
-    if missing := without_encoder():
-        warn_once("ensemble without encoder", "the attributor 'ensemble' runs without 'encoder': %s", missing)
-
-
-def without_encoder() -> str:
-    """Why the encoder cannot be a member, and what to install; empty where it can."""
-    if find_spec(_MODELS) is None:
-        return f"tracer-hooks-models is not installed. Run: {install_line('models')}"
-    return ""
-
-
-def _made(name: str) -> Scorer | None:
-    try:
-        member = get_attributor(name)
-    except TracerHooksError:
-        if name == "structural":
-            raise
-        return None  # `tracer-hooks doctor` says why; the others can do without it
-    return member if isinstance(member, Scorer) else None
-
 
 VERSION = 1
 _TRUST = 0.5
@@ -62,11 +21,11 @@ team never seen. Contrast has its word only where passing runs of the team are a
 
 
 class EnsembleAttributor:
-    """Stacks the methods that are installed: a weighted mean of their log-beliefs over the steps.
+    """Stacks methods: a weighted mean of their log-beliefs over the steps.
 
     Args:
-        members: The methods by name; those that are installed by default. One line in the log says when the encoder is
-            not among them.
+        members: The methods by name; default ``structural`` alone, which ``contrast`` joins where there are passing
+            runs.
         shares: The weight of each method; shipped ones by default.
     """
 
@@ -76,8 +35,7 @@ class EnsembleAttributor:
     def __init__(
         self, members: Mapping[str, Scorer] | None = None, *, shares: Mapping[str, float] | None = None
     ) -> None:
-        self._is_default = members is None
-        self._members = dict(members) if members is not None else installed_members()
+        self._members: dict[str, Scorer] = {"structural": StructuralAttributor()} if members is None else dict(members)
         self._shares = dict(shares) if shares is not None else dict(_SHIPPED_SHARES)
 
     @property
@@ -102,8 +60,6 @@ class EnsembleAttributor:
         """Pooled log-beliefs; None when no member has anything to say."""
         if not has_content(trajectory):
             return None
-        if self._is_default:
-            say_what_is_missing()
         spoken = {
             name: scores
             for name, member in self._members.items()
