@@ -70,17 +70,10 @@ if TYPE_CHECKING:
     from tracer_hooks.diagnosis.ranking._fit import question_of as question_of
     from tracer_hooks.diagnosis.ranking._table import FeatureTable as FeatureTable
     from tracer_hooks.diagnosis.ranking._table import features_of as features_of
-    from tracer_hooks.evaluation._side_by_side import AGENT as AGENT
-    from tracer_hooks.evaluation._side_by_side import INJECTED as INJECTED
-    from tracer_hooks.evaluation._side_by_side import POSITION as POSITION
-    from tracer_hooks.evaluation._side_by_side import Answers as Answers
-    from tracer_hooks.evaluation._side_by_side import CaseAnswer as CaseAnswer
-    from tracer_hooks.evaluation._side_by_side import agent_prior as agent_prior
-    from tracer_hooks.evaluation._side_by_side import answers_by as answers_by
-    from tracer_hooks.evaluation._side_by_side import group_of as group_of
-    from tracer_hooks.evaluation._side_by_side import hits_of as hits_of
-    from tracer_hooks.evaluation._side_by_side import method_rows as method_rows
-    from tracer_hooks.evaluation._side_by_side import position_prior as position_prior
+    from tracer_hooks.evaluation._cases import fold_name as fold_name
+    from tracer_hooks.evaluation._report import Array as Array
+    from tracer_hooks.evaluation._report import Resampling as Resampling
+    from tracer_hooks.evaluation._scores import ranked_steps as ranked_steps
     from tracer_hooks.rerun._targets import check_for as check_for
     from tracer_hooks.rerun._targets import is_judged as is_judged
     from tracer_hooks.runtime import Check as Check
