@@ -33,11 +33,9 @@ if TYPE_CHECKING:
     from tracer_hooks.diagnosis._reading._run import EXACT_STEPS as EXACT_STEPS
     from tracer_hooks.diagnosis._reading._run import text_limit as text_limit
     from tracer_hooks.diagnosis._weight_files import finite as finite
-    from tracer_hooks.diagnosis._weight_files import pin_weights as pin_weights
     from tracer_hooks.diagnosis._weight_files import read_saved as read_saved
     from tracer_hooks.diagnosis._weight_files import read_weights as read_weights
     from tracer_hooks.diagnosis._weight_files import reason_of as reason_of
-    from tracer_hooks.diagnosis._weight_files import refuse_changed as refuse_changed
     from tracer_hooks.diagnosis._weight_files import write_saved as write_saved
     from tracer_hooks.diagnosis.judge._attributor import JUDGE as JUDGE
     from tracer_hooks.diagnosis.judge._attributor import header_chars as header_chars
