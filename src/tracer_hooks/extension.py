@@ -9,7 +9,6 @@ from tracer_hooks._lazy import lazy_names as lazy_names
 
 if TYPE_CHECKING:
     from tracer_hooks._files import make_folder as make_folder
-    from tracer_hooks._files import opener as opener
     from tracer_hooks._files import seal as seal
     from tracer_hooks._files import write_files as write_files
     from tracer_hooks._folds import grouped_folds as grouped_folds
