@@ -127,7 +127,7 @@ def plant(tasks: Sequence[Task], *, per_run: int, seed: int) -> Iterator[Planted
 
 
 def plant_recurring(tasks: Sequence[Task], *, per_task: int, seed: int) -> Iterator[Planted]:
-    """The same wrong value in up to three runs of a task, the rest passing: for the spectrum of several failing runs.
+    """The same wrong value in up to three runs of a task, the rest passing: a fault that recurs.
 
     The value stands in agent steps of all the corrupted runs; ``others`` holds the other corrupted runs as failing ones
     and the untouched ones as passing ones.

@@ -226,15 +226,11 @@ def compared(attributor: ContrastAttributor, trajectory: Trajectory) -> Divergen
 
 
 def recurring(tasks: Sequence[Task]) -> dict[str, dict[str, Figure]]:
-    answers: dict[str, list[Answer]] = defaultdict(list)
+    answers = []
     for case in plant_recurring(tasks, per_task=6, seed=SEED):
         found = compared(ContrastAttributor(runs=case.others), case.trajectory)
-        alone = Divergences(found.comparison)
-        answers["without the spectrum"].append(Answer(case, _ranked(alone, alone.strengths)))
-        if found.spectrum is not None:
-            answers["with the spectrum"].append(Answer(case, _ranked(found, found.strengths)))
-            answers["the spectrum alone"].append(Answer(case, _ranked(found, found.spectrum.by_step.tolist())))
-    return {name: rank_figures(found) for name, found in answers.items()}
+        answers.append(Answer(case, _ranked(found, found.strengths)))
+    return {"contrast": rank_figures(answers)}
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,8 @@ _LAB_DATASETS = (
     "write_card",
 )  # fmt: skip
 _LAB_MEASURES = (
-    "FITTED", "SHIPPED", "AdaptationReport", "RivalReport", "adaptation", "compare_attributors", "training_labels",
+    "FITTED", "NATURAL", "SHIPPED", "AdaptationReport", "AdaptationRow", "RivalReport", "adaptation",
+    "compare_attributors", "held_out_apart", "training_labels",
 )  # fmt: skip
 _CONTRACT = ("PROMPTS", "SCRIPTS", "TASK", "AdapterContract", "ContractTeams", "NotOfferedError", "Scenario", "lookup")
 _LAB_JOBS = ("CalibrateOptions", "Calibration", "JudgeTraining", "TrainedJudge", "build_dataset", "calibrate", "inject")

@@ -9,7 +9,6 @@ from tracer_hooks._lazy import lazy_names as lazy_names
 
 if TYPE_CHECKING:
     from tracer_hooks._files import make_folder as make_folder
-    from tracer_hooks._files import opener as opener
     from tracer_hooks._files import seal as seal
     from tracer_hooks._files import write_files as write_files
     from tracer_hooks._folds import grouped_folds as grouped_folds
@@ -33,11 +32,9 @@ if TYPE_CHECKING:
     from tracer_hooks.diagnosis._reading._run import EXACT_STEPS as EXACT_STEPS
     from tracer_hooks.diagnosis._reading._run import text_limit as text_limit
     from tracer_hooks.diagnosis._weight_files import finite as finite
-    from tracer_hooks.diagnosis._weight_files import pin_weights as pin_weights
     from tracer_hooks.diagnosis._weight_files import read_saved as read_saved
     from tracer_hooks.diagnosis._weight_files import read_weights as read_weights
     from tracer_hooks.diagnosis._weight_files import reason_of as reason_of
-    from tracer_hooks.diagnosis._weight_files import refuse_changed as refuse_changed
     from tracer_hooks.diagnosis._weight_files import write_saved as write_saved
     from tracer_hooks.diagnosis.judge._attributor import JUDGE as JUDGE
     from tracer_hooks.diagnosis.judge._attributor import header_chars as header_chars
@@ -70,17 +67,10 @@ if TYPE_CHECKING:
     from tracer_hooks.diagnosis.ranking._fit import question_of as question_of
     from tracer_hooks.diagnosis.ranking._table import FeatureTable as FeatureTable
     from tracer_hooks.diagnosis.ranking._table import features_of as features_of
-    from tracer_hooks.evaluation._side_by_side import AGENT as AGENT
-    from tracer_hooks.evaluation._side_by_side import INJECTED as INJECTED
-    from tracer_hooks.evaluation._side_by_side import POSITION as POSITION
-    from tracer_hooks.evaluation._side_by_side import Answers as Answers
-    from tracer_hooks.evaluation._side_by_side import CaseAnswer as CaseAnswer
-    from tracer_hooks.evaluation._side_by_side import agent_prior as agent_prior
-    from tracer_hooks.evaluation._side_by_side import answers_by as answers_by
-    from tracer_hooks.evaluation._side_by_side import group_of as group_of
-    from tracer_hooks.evaluation._side_by_side import hits_of as hits_of
-    from tracer_hooks.evaluation._side_by_side import method_rows as method_rows
-    from tracer_hooks.evaluation._side_by_side import position_prior as position_prior
+    from tracer_hooks.evaluation._cases import fold_name as fold_name
+    from tracer_hooks.evaluation._report import Array as Array
+    from tracer_hooks.evaluation._report import Resampling as Resampling
+    from tracer_hooks.evaluation._scores import ranked_steps as ranked_steps
     from tracer_hooks.rerun._targets import check_for as check_for
     from tracer_hooks.rerun._targets import is_judged as is_judged
     from tracer_hooks.runtime import Check as Check

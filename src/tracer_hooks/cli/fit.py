@@ -95,19 +95,7 @@ def _show(report: FitReport, labelled: int, out: Path) -> None:
     table.add_row("fitted, on questions left out", f"{report.fitted_step:.1%}", f"{report.fitted_agent:.1%}")
     console = out_console()
     console.print(table)
-    console.print(_ten_more(report), soft_wrap=True)
     console.print(f"chosen by cross-validation: {report.chosen}", soft_wrap=True)
     if labelled > report.trajectories:
         console.print(f"{labelled - report.trajectories} have no decisive step and were not used")
     console.print(f"use it: tracer-hooks diagnose PATH --attributor {out}", soft_wrap=True)
-
-
-def _ten_more(report: FitReport) -> str:
-    """Return what ten more labels would bring, in a sentence."""
-    found = report.ten_more
-    if found is None:
-        return "what ten more labels would bring is not known: it takes labels of 30 questions, and 'structural'"
-    return (
-        f"ten more labels would bring about {found.gain * 100:+.1f} points of exact step "
-        f"[{found.low * 100:+.1f}, {found.high * 100:+.1f}]"
-    )

@@ -106,18 +106,6 @@ class Scorer(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TenMore:
-    """Exact-step accuracy that ten more labelled runs would add, read off fits to parts of the labels."""
-
-    gain: float
-    """As a fraction."""
-    low: float
-    """Lower end of the 95 % interval over questions."""
-    high: float
-    """Upper end."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class FitReport:
     """Gain of a fit, measured by cross-validation over questions that the fitted model had not seen.
 
@@ -138,8 +126,6 @@ class FitReport:
     """Exact-agent accuracy after it, in the same way."""
     chosen: str
     """What cross-validation chose, in words: who has how much to say."""
-    ten_more: TenMore | None = None
-    """What ten more labels would bring; None when there are too few to tell, or it is not measured."""
 
     @property
     def gain(self) -> float:

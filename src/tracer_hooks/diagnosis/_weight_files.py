@@ -1,11 +1,9 @@
-"""Weights in JSON files: read in one way, pinned by their digests, and saved."""
+"""Weights in JSON files: read in one way, and saved."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Mapping
-from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,23 +14,7 @@ from tracer_hooks._reading import brief, first_problem, parse_json, read_bytes
 from tracer_hooks.errors import AttributionError, ConfigError, MissingExtraError, TracerHooksError
 
 T = TypeVar("T")
-REINSTALL = "pip install --force-reinstall tracer-hooks"
-"""What brings weights back that came with tracer-hooks."""
 _MOST = 1e300
-SHIPPED_SHA256: dict[Path, str] = {}
-"""What weights that come with a distribution must be; a file that differs is not used."""
-_REINSTALL_OF: dict[Path, str] = {}
-
-
-def pin_weights(digests: Mapping[Path, str], *, reinstall: str) -> None:
-    """Pin weights that come with another distribution to their SHA-256.
-
-    Args:
-        digests: Files, each with its digest in hex.
-        reinstall: The command that brings them back.
-    """
-    SHIPPED_SHA256.update(digests)
-    _REINSTALL_OF.update(dict.fromkeys(digests, reinstall))
 
 
 def read_weights(path: Path, make: Callable[[dict[str, Any]], T], *, what: str, again: str) -> T:
@@ -45,11 +27,10 @@ def read_weights(path: Path, make: Callable[[dict[str, Any]], T], *, what: str, 
         again: How to get a good file, to say in the message.
 
     Raises:
-        AttributionError: The file is missing or damaged, holds something else, or is not the one that was shipped.
+        AttributionError: The file is missing or damaged, or holds something else.
         MissingExtraError: The weights need a package that is not installed.
         ConfigError: They are good, and a setting that goes with them is not.
     """
-    refuse_changed(path)
     try:
         data = parse_json(read_bytes(path))
         if not isinstance(data, dict):
@@ -69,36 +50,6 @@ def reason_of(error: Exception) -> str:
     if isinstance(error, KeyError):
         return f"{error} is missing"
     return str(error) if isinstance(error, (TracerHooksError, ValueError)) else f"{type(error).__name__}: {error}"
-
-
-def sha256(path: Path) -> str:
-    """The SHA-256 of a file, in hex digits.
-
-    Raises:
-        AttributionError: It cannot be read.
-    """
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise AttributionError(f"cannot read the weights {str(path)!r}: {error.strerror or error}") from error
-
-
-def refuse_changed(path: Path) -> None:
-    """Raise when a file of ours is not the one that was shipped; each is looked at once in a process.
-
-    Raises:
-        AttributionError: It is another one.
-    """
-    if path in SHIPPED_SHA256:
-        _compare(path)
-
-
-@cache
-def _compare(path: Path) -> None:
-    if sha256(path) != SHIPPED_SHA256[path]:
-        again = _REINSTALL_OF.get(path, REINSTALL)
-        raise AttributionError(f"the weights {str(path)!r} are not those of this version of tracer-hooks: run {again}")
 
 
 def finite(value: Any) -> float:

@@ -30,9 +30,6 @@ if TYPE_CHECKING:
     from tracer_hooks.evaluation._report import StepRow as StepRow
     from tracer_hooks.evaluation._report import StepSection as StepSection
     from tracer_hooks.evaluation._report import calibrate as calibrate
-    from tracer_hooks.evaluation._side_by_side import NATURAL as NATURAL
-    from tracer_hooks.evaluation._side_by_side import AdaptationRow as AdaptationRow
-    from tracer_hooks.evaluation._side_by_side import held_out_apart as held_out_apart
     from tracer_hooks.evaluation._tables import evaluation_tables as evaluation_tables
     from tracer_hooks.evaluation._tables import render_evaluation as render_evaluation
 

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from tracer_hooks.repair._strategies import FeedbackInTask as FeedbackInTask
     from tracer_hooks.repair._strategies import FromScratch as FromScratch
     from tracer_hooks.repair._strategies import Resample as Resample
-    from tracer_hooks.repair._strategies import RewrittenInstructions as RewrittenInstructions
     from tracer_hooks.repair._strategies import WrittenGuidance as WrittenGuidance
     from tracer_hooks.repair._strategies import cut as cut
     from tracer_hooks.repair._strategies import steps_as_text as steps_as_text

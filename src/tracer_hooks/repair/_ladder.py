@@ -19,7 +19,6 @@ from tracer_hooks.repair._strategies import (
     FeedbackInTask,
     FromScratch,
     Resample,
-    RewrittenInstructions,
     WrittenGuidance,
     proposal,
 )
@@ -111,7 +110,6 @@ _BY_NAME: dict[str, Callable[[], RepairStrategy]] = {
     FeedbackInMessage.name: FeedbackInMessage,
     ReasonToAgent.name: ReasonToAgent,
     ResumeAtFinding.name: ResumeAtFinding,
-    RewrittenInstructions.name: RewrittenInstructions,
 }
 
 RepairChoice = str | RepairStrategy | Sequence[str | RepairStrategy]

@@ -20,8 +20,6 @@ from tracer_hooks.repair._failure import (
 from tracer_hooks.repair._repair import PastTrial, Repair, RepairTarget
 from tracer_hooks.schema import Step
 
-_UNKNOWN_MISTAKE = "Check every fact in your reply against what you were given."
-_KEEP_THE_FORM = "Reply in the form that is asked for."
 _STEP_CHARACTERS = 1_500
 _RUN_CHARACTERS = 12_000
 _MOST_SENTENCES = 2
@@ -99,33 +97,6 @@ class FeedbackInMessage:
             text=text,
             resume_from=step,
             reason=f"{agent!r} is told why the earlier attempt failed",
-        )
-
-
-class RewrittenInstructions:
-    """Adds the diagnosed error mode, as a mistake to avoid, to the instructions of the step's, else the blamed agent.
-
-    Measured, this did worse than a plain retry (-22.9 points [-45.7, 0.0]): it is for those who ask for it. None where
-    nobody is blamed, or the agent's instructions are not known.
-    """
-
-    name = "instructions"
-
-    def propose(self, failure: Failure, step: int | None) -> Repair | None:
-        """See :class:`~tracer_hooks.repair.RepairStrategy`."""
-        agent = failure.agent_at(step)
-        present = failure.instructions(agent) if agent is not None else None
-        if agent is None or present is None:
-            return None
-        mode = error_mode_at(failure, step)
-        avoid = _UNKNOWN_MISTAKE if mode is None else f"Do not make this mistake: {mode.definition}"
-        return Repair(
-            strategy=self.name,
-            target=RepairTarget.INSTRUCTIONS,
-            agent=agent,
-            text=f"{present.strip()}\n\nAn earlier run failed at your step. {avoid} {_KEEP_THE_FORM}",
-            resume_from=step,
-            reason=f"{agent!r} is told in its instructions what to avoid",
         )
 
 

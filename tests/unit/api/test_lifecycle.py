@@ -14,6 +14,7 @@ from opentelemetry import trace
 
 import tracer_hooks
 from tracer_hooks.errors import AdapterNotFoundError
+from tracer_hooks.repair import RepairTarget
 from tracer_hooks.runtime import _team_host
 from tracer_hooks.runtime._team_host import INNER_TEAMS
 from tracer_hooks.schema import RunOutcome
@@ -21,6 +22,7 @@ from tracer_hooks.store import RunStore
 from tracer_hooks.telemetry import current_run
 
 from ._framework import BenchAdapter, BenchTeam, Blame, Slow, run_of
+from ._office import At
 from ._spans import Recording
 
 
@@ -240,7 +242,9 @@ def test_the_default_of_prompts_is_kept_under_new_instructions() -> None:
     defaults = {"librarian": "You answer.", "clerk": "You write."}
     given: list[Any] = []
 
-    @tracer_hooks.hook(check=lambda result: False, attributor=Blame(("librarian",)), retries=1, repair="instructions")
+    lesson = At(target=RepairTarget.INSTRUCTIONS, agent="librarian", text="You answer with care.")
+
+    @tracer_hooks.hook(check=lambda result: False, attributor=Blame(("librarian",)), retries=1, repair=lesson)
     def build(prompts: Any = defaults) -> Any:
         given.append(prompts)
 

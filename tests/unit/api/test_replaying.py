@@ -19,6 +19,8 @@ from tracer_hooks.runtime._rerunner import _Watch
 from tracer_hooks.schema import Attribution, Candidate, Trajectory
 from tracer_hooks.store import RunStore, StoredRun
 
+from ._office import At
+
 
 class Duo:
     """An adder, then a doubler; "2 3" gives 10."""
@@ -109,7 +111,8 @@ def test_a_run_that_failed_its_check_is_not_replayed_without_one(duo: Duo, path:
 
 def test_an_earlier_attempt_is_taken_where_the_last_one_was_told_something(duo: Duo) -> None:
     duo.bad = {"adder": "7"}
-    hooked = tracer_hooks.hook(check=passes, retries=1, repair="instructions", store="off")(duo.build_team)
+    lesson = At(target=RepairTarget.INSTRUCTIONS, agent="adder", text=f"{duo.told} Mind the carry.")
+    hooked = tracer_hooks.hook(check=passes, retries=1, repair=lesson, store="off")(duo.build_team)
     run = tracer_hooks.run(hooked, "2 3")
     duo.bad = {}
     assert [attempt.outcome for attempt in run.attempts] == [tracer_hooks.RunOutcome.FAILED] * 2

@@ -1,6 +1,5 @@
 """Whatever stands in a fitted attributor's files, loading gives one that answers, or an error that names the file."""
 
-import hashlib
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -9,12 +8,11 @@ from typing import Any
 import pytest
 
 from tracer_hooks import _files
-from tracer_hooks.diagnosis import _weight_files, get_attributor
+from tracer_hooks.diagnosis import get_attributor
 from tracer_hooks.diagnosis.ranking._attributor import StructuralAttributor
 from tracer_hooks.diagnosis.ranking._table import features_of
 from tracer_hooks.errors import AttributionError
 from tracer_hooks.schema import RunOutcome, Step, Trajectory
-from tracer_hooks_models import _shipped
 
 RUN = Trajectory(
     run_id="r",
@@ -150,28 +148,6 @@ def test_a_missing_part_is_refused_or_not_needed(tmp_path: Path) -> None:
             get_attributor(tmp_path).attribute(RUN)
         else:
             refused(tmp_path, file)
-
-
-@pytest.mark.parametrize("path", _weight_files.SHIPPED_SHA256, ids=lambda path: path.name)
-def test_code_and_shipped_files_agree(path: Path) -> None:
-    assert hashlib.sha256(path.read_bytes()).hexdigest() == _weight_files.SHIPPED_SHA256[path], (
-        f"{path.name} was changed without its sum in _weight_files.py"
-    )
-
-
-def test_every_shipped_file_is_pinned() -> None:
-    roots = Path(_weight_files.__file__).parent, Path(_shipped.__file__).parent
-    folders = [folder for root in roots for folder in root.rglob("weights")]
-    files = {path for folder in folders for path in folder.iterdir() if path.suffix != ".md"}
-    assert files == set(_weight_files.SHIPPED_SHA256)
-
-
-def test_a_shipped_file_that_was_changed_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = tmp_path / "detector.json"
-    file.write_text("{}")
-    monkeypatch.setitem(_weight_files.SHIPPED_SHA256, file, "0" * 64)
-    with pytest.raises(AttributionError, match=r"detector\.json' are not those of this version.*force-reinstall"):
-        _weight_files.read_weights(file, dict, what="detector", again="")
 
 
 @pytest.mark.parametrize("breaks", ["fsync", "replace"])

@@ -61,7 +61,7 @@ def failure(
     return Failure.of(trajectory or run(), attribution, feedback=feedback, steps=(0, 1), tried=tried)
 
 
-TEXTS = ("feedback_in_task", "feedback_in_message", "guidance", "instructions")
+TEXTS = ("feedback_in_task", "feedback_in_message", "guidance")
 
 
 class Telling:

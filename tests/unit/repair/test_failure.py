@@ -17,7 +17,6 @@ from tracer_hooks.repair import (
     MaskedFeedback,
     Repair,
     RepairTarget,
-    RewrittenInstructions,
     Secrets,
     feedback_of,
     leaks,
@@ -221,9 +220,8 @@ def test_the_words_of_a_check_are_no_secret(content: str, reason: str) -> None:
     failure = Failure.of(failed, blame(found(content)), feedback=feedback.text)
     assert failure.attribution is not None
     assert [one.quote for one in failure.attribution.evidence] == [content]
-    lesson = RewrittenInstructions().propose(failure, 1)
+    lesson = Repair(strategy="own", target=RepairTarget.INSTRUCTIONS, agent="solver", text=f"{PROMPT} Take care.")
     task = FeedbackInTask().propose(failure, 1)
-    assert lesson is not None
     assert not leaks(lesson, Secrets.of(failed), instructions=PROMPT)
     assert task is not None
     assert reason.removeprefix("check: ") in task.text
@@ -255,9 +253,6 @@ def test_a_failure_keeps_no_evidence_that_tells_the_answer(reference: str, quote
     assert failure.attribution.evidence == ()
     assert failure.trajectory.reference is None
     assert failure.trajectory.outcome_reason is None
-    lesson = RewrittenInstructions().propose(failure, 1)
-    assert lesson is not None
-    assert "«" not in lesson.text
 
 
 @pytest.mark.parametrize(

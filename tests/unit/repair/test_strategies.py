@@ -19,10 +19,9 @@ from tracer_hooks.repair import (
     RepairStrategy,
     RepairTarget,
     Resample,
-    RewrittenInstructions,
     WrittenGuidance,
 )
-from tracer_hooks.schema import ErrorMode, RunOutcome, Usage
+from tracer_hooks.schema import RunOutcome, Usage
 
 from ._failures import blame, failure, found, run
 
@@ -47,7 +46,6 @@ ALL: list[RepairStrategy] = [
     FeedbackInTask(),
     FeedbackInMessage(),
     WrittenGuidance(Model()),
-    RewrittenInstructions(),
 ]
 
 
@@ -65,7 +63,6 @@ def test_their_names_and_their_one_protocol() -> None:
         "feedback_in_task",
         "feedback_in_message",
         "guidance",
-        "instructions",
     ]
     assert all(isinstance(strategy, RepairStrategy) for strategy in ALL)
 
@@ -112,7 +109,7 @@ def test_where_nothing_may_be_told_there_is_no_feedback(strategy: RepairStrategy
     assert strategy.propose(failure(attribution=blame(), feedback=feedback), 1) is None
 
 
-@pytest.mark.parametrize("strategy", [FeedbackInMessage(), WrittenGuidance(Model()), RewrittenInstructions()])
+@pytest.mark.parametrize("strategy", [FeedbackInMessage(), WrittenGuidance(Model())])
 def test_what_is_for_one_agent_needs_one(strategy: RepairStrategy) -> None:
     assert strategy.propose(failure(feedback="f(2) gave 5"), None) is None
     abstained = blame().model_copy(update={"abstained": True})
@@ -182,15 +179,3 @@ def test_what_a_model_may_return(reply: Any, text: str, usage: tuple[int, int] |
 @pytest.mark.parametrize("reply", ["", " \n", "```", None, 3, SimpleNamespace(text=None)])
 def test_a_model_that_writes_nothing_proposes_nothing(reply: Any) -> None:
     assert WrittenGuidance(Model(reply)).propose(failure(attribution=blame()), 1) is None
-
-
-@pytest.mark.parametrize(
-    ("mode", "said"), [(ErrorMode.FM_3_2, "Do not make this mistake: The agent"), (None, "Check every fact")]
-)
-def test_new_instructions_keep_the_old_ones_and_name_the_mistake(mode: ErrorMode | None, said: str) -> None:
-    repair = proposed(RewrittenInstructions(), failure(attribution=blame(mode=mode)), 1)
-    assert (repair.target, repair.agent) == (RepairTarget.INSTRUCTIONS, "solver")
-    assert repair.text.startswith("You are a solver. Reply with the number.\n\nAn earlier run failed at your step.")
-    assert said in repair.text
-    assert RewrittenInstructions().propose(failure(run(solver=None), blame()), 1) is None
-    assert RewrittenInstructions().propose(failure(), None) is None

@@ -7,22 +7,23 @@ from collections.abc import Callable, Iterator, Sequence
 
 from tracer_hooks.diagnosis import Attributor, Fittable, fitted_only
 from tracer_hooks.errors import AttributionError, ConfigError
-from tracer_hooks.evaluation import NATURAL, AdaptationRow, without_reference
-from tracer_hooks.extension import (
+from tracer_hooks.evaluation import without_reference
+from tracer_hooks.extension import grouped_folds, question_of
+from tracer_hooks.schema import LabeledTrajectory, Record
+from tracer_hooks_lab._side_by_side import (
     AGENT,
     INJECTED,
+    NATURAL,
     POSITION,
+    AdaptationRow,
     Answers,
     CaseAnswer,
     agent_prior,
     answers_by,
     group_of,
-    grouped_folds,
     method_rows,
     position_prior,
-    question_of,
 )
-from tracer_hooks.schema import LabeledTrajectory, Record
 
 SHIPPED = "as shipped"
 ON_INJECTED = "fitted to injected faults"

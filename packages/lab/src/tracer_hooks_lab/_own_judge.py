@@ -16,24 +16,25 @@ from pydantic import Field
 
 from tracer_hooks.diagnosis import Attributor, get_attributor
 from tracer_hooks.errors import ConfigError, DatasetError
-from tracer_hooks.evaluation import NATURAL, AdaptationRow, held_out_apart, without_reference
-from tracer_hooks.extension import (
+from tracer_hooks.evaluation import without_reference
+from tracer_hooks.extension import make_folder, question_of, write_files
+from tracer_hooks.schema import LabeledTrajectory, Record, Text, to_json
+from tracer_hooks_lab._side_by_side import (
     AGENT,
     INJECTED,
+    NATURAL,
     POSITION,
+    AdaptationRow,
     Answers,
     CaseAnswer,
     agent_prior,
     answers_by,
     group_of,
+    held_out_apart,
     hits_of,
-    make_folder,
     method_rows,
     position_prior,
-    question_of,
-    write_files,
 )
-from tracer_hooks.schema import LabeledTrajectory, Record, Text, to_json
 
 if TYPE_CHECKING:
     from tracer_hooks_models.training import Progress

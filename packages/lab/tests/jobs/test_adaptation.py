@@ -10,8 +10,7 @@ import pytest
 
 from tracer_hooks.diagnosis import Attributor, FitReport
 from tracer_hooks.errors import AttributionError, ConfigError, OutputParseError
-from tracer_hooks.evaluation import NATURAL, AdaptationRow, Measure, held_out_apart
-from tracer_hooks.extension import AGENT, INJECTED, POSITION
+from tracer_hooks.evaluation import Measure
 from tracer_hooks.schema import (
     Attribution,
     Candidate,
@@ -23,14 +22,18 @@ from tracer_hooks.schema import (
     Trajectory,
 )
 from tracer_hooks_lab import (
+    NATURAL,
     SHIPPED,
     AdaptationReport,
+    AdaptationRow,
     RivalReport,
     adaptation,
     compare_attributors,
+    held_out_apart,
     training_labels,
 )
 from tracer_hooks_lab._adaptation import ON_BOTH, ON_INJECTED, ON_NATURAL
+from tracer_hooks_lab._side_by_side import AGENT, INJECTED, POSITION
 
 AGENTS = ("planner", "solver", "checker")
 

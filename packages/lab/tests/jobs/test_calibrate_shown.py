@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tracer_hooks.evaluation import AdaptationRow, Measure
-from tracer_hooks_lab import RivalReport, TrainedJudge
+from tracer_hooks.evaluation import Measure
+from tracer_hooks_lab import AdaptationRow, RivalReport, TrainedJudge
 from tracer_hooks_lab.commands._calibrate import judge_words
 
 

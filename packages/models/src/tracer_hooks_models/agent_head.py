@@ -17,7 +17,7 @@ from tracer_hooks.diagnosis import StepScores
 from tracer_hooks.errors import AttributionError
 from tracer_hooks.extension import EXACT_STEPS, FeatureTable, Role, read_weights, roles_of, text_limit
 from tracer_hooks.schema import AgentFault, ErrorMode, Trajectory
-from tracer_hooks_models._shipped import AGENT_HEAD, REINSTALL
+from tracer_hooks_models._shipped import AGENT_HEAD, REINSTALL, refuse_changed
 
 SUMMARIES = ("mean", "highest", "lowest", "level")
 """How a feature of an agent's steps becomes one number: mean, highest and lowest of the feature standardised within the
@@ -351,6 +351,7 @@ def agent_head() -> LinearAgentHead:
     Raises:
         AttributionError: Its weights are missing or damaged.
     """
+    refuse_changed(AGENT_HEAD)
     return read_weights(
         AGENT_HEAD, LinearAgentHead.from_json, what="weights of the agent head", again=f"Run: {REINSTALL}"
     )

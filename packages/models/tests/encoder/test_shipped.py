@@ -1,14 +1,16 @@
+import hashlib
 import shutil
 from pathlib import Path
 
 import pytest
 
 from tracer_hooks.diagnosis import get_attributor
-from tracer_hooks.diagnosis._weight_files import SHIPPED_SHA256, sha256
 from tracer_hooks.diagnosis.ranking._table import features_of
 from tracer_hooks.errors import AttributionError
 from tracer_hooks.schema import Step, Trajectory
+from tracer_hooks_models import _shipped
 from tracer_hooks_models._shipped import ENCODER as SHIPPED
+from tracer_hooks_models._shipped import SHA256
 from tracer_hooks_models.encoder import EncoderAttributor, _attributor, _weights
 from tracer_hooks_models.encoder._texts import RETIRED
 from tracer_hooks_models.encoder._weights import load_config
@@ -33,11 +35,26 @@ def run(steps) -> Trajectory:
 
 
 def test_the_weights_are_those_that_the_code_names_and_fit_the_wheel() -> None:
-    pinned = SHIPPED_SHA256[SHIPPED / "encoder.safetensors"]
-    assert sha256(SHIPPED / "encoder.safetensors") == pinned
-    assert load_config(SHIPPED)["weights_sha256"] == pinned
+    assert load_config(SHIPPED)["weights_sha256"] == SHA256[SHIPPED / "encoder.safetensors"]
     assert sum(path.stat().st_size for path in SHIPPED.iterdir() if path.is_file()) < 35e6
     assert set(load_config(SHIPPED)["head"]["features"]) <= {*features_of(run(WORK)).names, *RETIRED}
+
+
+@pytest.mark.parametrize("path", SHA256, ids=lambda path: path.name)
+def test_code_and_shipped_files_agree(path: Path) -> None:
+    assert hashlib.sha256(path.read_bytes()).hexdigest() == SHA256[path], f"{path.name} was changed without its sum"
+
+
+def test_every_shipped_file_is_pinned() -> None:
+    folders = Path(_shipped.__file__).parent.rglob("weights")
+    assert {path for folder in folders for path in folder.iterdir() if path.suffix != ".md"} == set(SHA256)
+
+
+def test_a_shipped_file_that_was_changed_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(SHIPPED, tmp_path / "w")
+    monkeypatch.setitem(SHA256, tmp_path / "w" / "encoder.json", "0" * 64)
+    with pytest.raises(AttributionError, match=r"encoder\.json' are not those of this version.*force-reinstall"):
+        load_config(tmp_path / "w")
 
 
 def test_they_find_the_agent_that_talks_nonsense(shipped) -> None:

@@ -12,7 +12,6 @@ from tracer_hooks.diagnosis._protocol import StepScores
 from tracer_hooks.diagnosis.contrast._comparison import SAME_TASK, compare, task_closeness
 from tracer_hooks.diagnosis.contrast._divergence import (
     Divergences,
-    Spectrum,
     agent_scores,
     error_mode_of,
     evidence_for,
@@ -119,9 +118,8 @@ class ContrastAttributor:
     """Compares a run with passing runs of the same team and names the point of divergence.
 
     The run is aligned with the nearest passing runs; every difference is charged to the step that first made it, so
-    that a wrong value is blamed on the step that brought it in and not on those that took it over. With several failing
-    and passing runs of one task, the spectrum of agents, acts and claims adds to it. No model is used and nothing is
-    fitted. ``reference`` is taken for the protocol's sake and not looked at.
+    that a wrong value is blamed on the step that brought it in and not on those that took it over. No model is used and
+    nothing is fitted. ``reference`` is taken for the protocol's sake and not looked at.
 
     Args:
         passing: Runs that passed, or a source of them; one whose outcome says that it failed counts as failing.
@@ -170,9 +168,7 @@ class ContrastAttributor:
         nearest = (passing or (failing if self._options.without_passing else ()))[: self._options.nearest]
         if not nearest:
             return None
-        same_task = tuple(other for other in passing if task_closeness(run, other) >= SAME_TASK)
-        spectrum = Spectrum(run, failing, same_task) if same_task and failing else None
-        return Divergences(compare(run, nearest), spectrum)
+        return Divergences(compare(run, nearest))
 
     def _judge(self, trajectory: Trajectory) -> Attribution:
         blank = Attribution(run_id=trajectory.run_id, attributor=f"{self.name}/{VERSION}")

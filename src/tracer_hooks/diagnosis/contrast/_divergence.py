@@ -1,4 +1,4 @@
-"""Points of divergence: how strongly each step speaks for being one, alone and among several runs, and the answer."""
+"""Points of divergence: how strongly each step speaks for being one, and the answer."""
 
 from __future__ import annotations
 
@@ -7,13 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from statistics import fmean
-from typing import TypeAlias
-
-import numpy as np
-from numpy.typing import NDArray
 
 from tracer_hooks._lazy import cached_property
-from tracer_hooks.diagnosis._reading._roles import fold
 from tracer_hooks.diagnosis._reading._run import RunReading
 from tracer_hooks.diagnosis._wording import grouped, one_line
 from tracer_hooks.diagnosis.contrast._comparison import RunComparison
@@ -29,122 +24,8 @@ from tracer_hooks.diagnosis.contrast._marks import (
     missing_steps,
     unlike_content,
 )
-from tracer_hooks.diagnosis.contrast._run_view import Act, Claim, ClaimKind, RunView, claim_weight, parts_of
+from tracer_hooks.diagnosis.contrast._run_view import Claim, ClaimKind, parts_of
 from tracer_hooks.schema import ErrorMode, Evidence, EvidenceKind, Step
-
-Vector: TypeAlias = NDArray[np.float64]
-_AGENT_WEIGHT, _ACT_WEIGHT = 0.3, 0.8
-"""How much a suspicious agent or kind of act says about the step in which it first occurs; claims have their own."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Element:
-    """Something of the run to be judged that other runs contain or lack."""
-
-    key: str | Act | Claim
-    """An agent, an agent's act of one kind with one target (a tool, or another agent), or a claim."""
-    owner: str
-    """The agent whose element it is, in the form in which names are compared."""
-    step: int
-    """Where it first occurs in the run to be judged."""
-    weight: float
-    """How much its suspiciousness says about that step."""
-
-    def is_in(self, run: RunView) -> bool:
-        """Tell whether a run contains it."""
-        if isinstance(self.key, Act):
-            return self.key in run.act_counts
-        if isinstance(self.key, Claim):
-            return self.key in run.known
-        return any(act.agent == self.owner for act in run.act_counts)
-
-
-@dataclass(frozen=True)
-class Spectrum:
-    """The elements of one run, and which runs of its task contain each.
-
-    Args:
-        subject: The run to be judged, which counts as failing.
-        failing: Other failing runs of the task.
-        passing: Passing runs of the task.
-    """
-
-    subject: RunView
-    failing: tuple[RunView, ...]
-    passing: tuple[RunView, ...]
-
-    @cached_property
-    def elements(self) -> tuple[Element, ...]:
-        """Every agent, act and claim of the run's own making, in the order of first occurrence."""
-        return tuple(_elements_of(self.subject))
-
-    @cached_property
-    def runs_with(self) -> tuple[tuple[int, int], ...]:
-        """For each element how many failing runs, the subject among them, and how many passing ones contain it."""
-        return tuple(
-            (1 + sum(map(element.is_in, self.failing)), sum(map(element.is_in, self.passing)))
-            for element in self.elements
-        )
-
-    @cached_property
-    def suspicion(self) -> Vector:
-        """Suspiciousness of each element, in [0, 1]: failing runs with it, over all that fail or have it (Jaccard)."""
-        counts = np.array(self.runs_with, dtype=float).reshape(-1, 2)
-        found: Vector = counts[:, 0] / (1 + len(self.failing) + counts[:, 1])
-        return found
-
-    @cached_property
-    def by_step(self) -> Vector:
-        """For each step the suspiciousness of the most suspicious element that first occurs there, by its weight."""
-        result = np.zeros(len(self.subject.steps))
-        for element, value in zip(self.elements, self.suspicion, strict=True):
-            result[element.step] = max(result[element.step], value * element.weight)
-        return result
-
-    @cached_property
-    def by_agent(self) -> dict[str, float]:
-        """For each agent, under its name as compared, its own suspiciousness or that of the worst of its acts."""
-        result: dict[str, float] = {}
-        for element, value in zip(self.elements, self.suspicion, strict=True):
-            if not isinstance(element.key, Claim):
-                result[element.owner] = max(result.get(element.owner, 0.0), float(value))
-        return result
-
-    @property
-    def trust(self) -> float:
-        """How far it is to be trusted, in [0, 1): it needs other failing runs, and passing ones.
-
-        With the judged run as the only failing one it says the same as the comparison of values, so nothing is added.
-        """
-        failing, passing = len(self.failing), len(self.passing)
-        return failing / (failing + 1) * passing / (passing + 1)
-
-    def reason(self, step: int) -> str | None:
-        """Say of the element that makes a step suspicious in how many runs it stands."""
-        there = [place for place, element in enumerate(self.elements) if element.step == step]
-        best = max(there, key=lambda place: self.suspicion[place] * self.elements[place].weight, default=None)
-        if best is None:
-            return None
-        key = self.elements[best].key
-        what = "agent" if isinstance(key, str) else "kind of act" if isinstance(key, Act) else "value"
-        failing, passing = self.runs_with[best]
-        return (
-            f"This {what} stands in {failing} of {1 + len(self.failing)} failing runs of the task and in {passing} of "
-            f"{len(self.passing)} passing ones."
-        )
-
-
-def _elements_of(run: RunView) -> Iterator[Element]:
-    seen: set[object] = set()
-    for index in run.acts:
-        step, before = run.steps[index], run.known_before[index]
-        found: list[tuple[str | Act | Claim, float]] = [(step.act.agent, _AGENT_WEIGHT), (step.act, _ACT_WEIGHT)]
-        found += [(claim, claim_weight(claim)) for claim in step.made if claim not in before]
-        for key, weight in found:
-            if key not in seen:
-                seen.add(key)
-                yield Element(key=key, owner=step.act.agent, step=index, weight=weight)
-
 
 _RULES = (foreign_values, misplaced_values, extra_steps, changed_acts, missing_steps, unlike_content)
 _MOST: Mapping[DivergenceKind, float] = {
@@ -165,10 +46,6 @@ _CLEAR = 1.5
 """Weight from which a difference is as clear as can be."""
 _FURTHER, _FURTHER_COUNTED = 0.08, 4.0
 """How much each further difference of the same kind counts, and up to what weight of them together."""
-_SPECTRUM = 3.0
-"""What the spectrum can add to a step at most, with many runs of either outcome."""
-_SPECTRUM_OVERALL = 2.0
-"""The same where it is not asked which step it is."""
 
 
 @dataclass(frozen=True)
@@ -177,11 +54,9 @@ class Divergences:
 
     Args:
         comparison: The run beside passing ones.
-        spectrum: The spectrum over the runs of its task, when there are failing and passing ones beside it.
     """
 
     comparison: RunComparison
-    spectrum: Spectrum | None = None
 
     @cached_property
     def marks(self) -> tuple[Mark, ...]:
@@ -203,11 +78,9 @@ class Divergences:
     def strengths(self) -> tuple[float, ...]:
         """For each step, how strongly it speaks for being the point of divergence; at least 0.
 
-        The sum over the kinds of difference, each saturating, and what the spectrum adds. As far as the spectrum is to
-        be trusted it stands for the values out of place: other failing runs show better which of them matter.
+        The sum over the kinds of difference, each saturating.
         """
-        trust = 0.0 if self.spectrum is None else self.spectrum.trust
-        return self._summed(misplaced=1.0 - trust, spectrum=_SPECTRUM * trust)
+        return tuple(sum(each.values()) for each in self.by_step)
 
     @property
     def strongest(self) -> float:
@@ -218,19 +91,11 @@ class Divergences:
     def overall(self) -> tuple[float, ...]:
         """The strengths where it is asked whether the run failed and which agents are at fault, and not which step is.
 
-        Values out of place are left out and the spectrum counts less: passing runs that take another way have such
-        values too, and an agent that is wrong throughout shows it in other ways.
+        Values out of place are left out: passing runs that take another way have such values too, and an agent that is
+        wrong throughout shows it in other ways.
         """
-        trust = 0.0 if self.spectrum is None else self.spectrum.trust
-        return self._summed(misplaced=0.0, spectrum=_SPECTRUM_OVERALL * trust)
-
-    def _summed(self, *, misplaced: float, spectrum: float) -> tuple[float, ...]:
-        """The sum over the kinds of difference, with values out of place and the spectrum by these shares."""
-        extra = [0.0] * len(self.by_step) if self.spectrum is None else self.spectrum.by_step.tolist()
         return tuple(
-            sum(value * (misplaced if kind is DivergenceKind.MISPLACED else 1.0) for kind, value in each.items())
-            + spectrum * more
-            for each, more in zip(self.by_step, extra, strict=True)
+            sum(value for kind, value in each.items() if kind is not DivergenceKind.MISPLACED) for each in self.by_step
         )
 
     @property
@@ -342,12 +207,12 @@ def step_scores(divergences: Divergences) -> tuple[float, ...]:
 
 
 def agent_scores(divergences: Divergences) -> dict[str, float]:
-    """Log-odds that each agent is at fault: from the clearest and the mean of its steps, and its place in the spectrum.
+    """Log-odds that each agent is at fault, from the clearest and the mean of its steps.
 
     What an agent's words are unlike counts for more here than for a single step: an agent that is wrong throughout
     differs in all of its steps.
     """
-    run, spectrum = divergences.comparison.run, divergences.spectrum
+    run = divergences.comparison.run
     steps: dict[str, list[int]] = {}
     for index in run.acts:
         steps.setdefault(run.trajectory.steps[index].agent, []).append(index)
@@ -356,8 +221,6 @@ def agent_scores(divergences: Divergences) -> dict[str, float]:
         strengths = [divergences.overall[index] for index in own]
         unlike = fmean(divergences.by_step[index].get(DivergenceKind.CONTENT, 0.0) for index in own)
         scores[name] = _AGENT_BASE + _CLEAREST * max(strengths) + fmean(strengths) + _UNLIKE * unlike
-        if spectrum is not None:
-            scores[name] += spectrum.trust * spectrum.by_agent.get(fold(name), 0.0)
     return scores
 
 
@@ -413,10 +276,6 @@ def _reasons(divergences: Divergences, step: int) -> Iterator[Evidence]:
         quote = _passage(divergences.comparison.run.reading, mark.step, mark.words)
         kind: EvidenceKind = "value" if mark.divergence in VALUES and quote else "sign"
         yield Evidence(step=step, quote=quote or "", why=_why(divergences.comparison, mark), kind=kind)
-    if divergences.spectrum is not None:
-        reason = divergences.spectrum.reason(step)
-        if reason:
-            yield Evidence(step=step, why=reason)
 
 
 def _told_best(marks: list[Mark]) -> list[Mark]:

@@ -12,16 +12,6 @@ Find = Callable[[RunReading], Iterator[Finding]]
 Advise = Callable[[Finding], str]
 
 
-@dataclass(frozen=True, slots=True)
-class Precision:
-    """How often a kind was right on runs that its author had not read."""
-
-    right: int
-    told: int
-    runs: str
-    """The runs that it was told of."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KindOfFinding:
     """One kind of finding."""
@@ -40,13 +30,6 @@ class KindOfFinding:
     rested on it; a detail that is not named carries no blame."""
     advice: Advise | None = None
     """What to try, in one sentence; None, or an empty text, where nothing specific can be said."""
-    precision: Precision | None = None
-    """As measured; None before it was."""
-
-    @property
-    def proves(self) -> bool:
-        """Tell whether it can carry blame."""
-        return bool(self.blame)
 
 
 def finding(

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from tracer_hooks.diagnosis._reading._roles import Role
 from tracer_hooks.diagnosis._reading._run import RunReading
 from tracer_hooks.diagnosis._wording import one_line
-from tracer_hooks.diagnosis.findings._kind import KindOfFinding, Precision, finding
+from tracer_hooks.diagnosis.findings._kind import KindOfFinding, finding
 from tracer_hooks.schema import ErrorMode, Finding, FindingKind, RunOutcome
 
 _HAVE = r"\bi(?:'ve| have)?(?: (?!not)(?:\w{2,14}ly|also|now|just|already|since)){0,2} (?:re-?|double-|cross-)?"
@@ -151,6 +151,5 @@ KIND = KindOfFinding(
     "shows it; silent in a run that records no acts.",
     find=find,
     mode=ErrorMode.FM_2_6,
-    precision=Precision(6, 6, "Who&When dev and odd rows of Aegis, read by the author"),
     advice=lambda found: f"Have {found.agent!r} call the tool before it reports a result, and show the result.",
 )

@@ -25,7 +25,7 @@ from tracer_hooks.diagnosis._reading._text import (
 )
 from tracer_hooks.diagnosis._wording import one_line
 from tracer_hooks.diagnosis.findings._code import CodeCell, cells_of, output_of, rounds_to, typed_values
-from tracer_hooks.diagnosis.findings._kind import KindOfFinding, Precision, finding
+from tracer_hooks.diagnosis.findings._kind import KindOfFinding, finding
 from tracer_hooks.schema import Finding, FindingKind, RunOutcome
 from tracer_hooks.values import calculations_in, dates_in, times_in
 
@@ -474,6 +474,5 @@ KIND = KindOfFinding(
     definition="Where the main value of a short or marked final answer comes from; silent where the run does not show "
     "what its agents saw.",
     find=find,
-    precision=Precision(48, 49, "500 odd rows of Aegis"),
     advice=_advice,
 )

@@ -15,7 +15,7 @@ from tracer_hooks.diagnosis._reading._run import RunReading
 from tracer_hooks.diagnosis._reading._text import StepPassage, find_value, is_number, numbers_in, quoted_in
 from tracer_hooks.diagnosis._wording import one_line
 from tracer_hooks.diagnosis.findings._code import CodeCell, cells_of, output_of, rounds_to, typed_values
-from tracer_hooks.diagnosis.findings._kind import KindOfFinding, Precision, finding
+from tracer_hooks.diagnosis.findings._kind import KindOfFinding, finding
 from tracer_hooks.diagnosis.findings._rows import OddRow, unsourced_rows
 from tracer_hooks.schema import ErrorMode, Finding, FindingKind
 
@@ -213,5 +213,4 @@ KIND = KindOfFinding(
     find=find,
     mode=ErrorMode.FM_2_2,
     advice=_advice,
-    precision=Precision(24, 27, "Who&When dev and odd rows of Aegis, read by the author"),
 )

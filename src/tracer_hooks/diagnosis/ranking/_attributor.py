@@ -73,7 +73,7 @@ class StructuralAttributor:
     def fit(self, labeled: Sequence[LabeledTrajectory], *, seed: int = 0) -> tuple[StructuralAttributor, FitReport]:
         """Adapt the model to labelled trajectories, and measure what that gains; needs the extra ``fit``.
 
-        The measuring fits again without each fifth of the questions, and takes most of the time: about a minute for a
+        The measuring fits again without each fifth of the questions, and takes most of the time: some ten seconds for a
         hundred runs. :meth:`fitted` leaves it out.
 
         Raises:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tracer_hooks._folds import grouped_folds
 from tracer_hooks._lazy import require
-from tracer_hooks.diagnosis._protocol import FitReport, TenMore
+from tracer_hooks.diagnosis._protocol import FitReport
 from tracer_hooks.diagnosis._reading._roles import fold
 from tracer_hooks.diagnosis.ranking._learners import ConditionalLogit, KindLogits, fit_forest, fit_logits
 from tracer_hooks.diagnosis.ranking._model import RunFeatures, StructuralModel
@@ -181,72 +181,6 @@ def _is_injected(labeled: LabeledTrajectory) -> bool:
     return labeled.label_source is LabelSource.INJECTED
 
 
-_PARTS = (0.5, 0.75)
-"""Parts of the questions that are fitted to beside all of them; the smaller lies within the larger."""
-_FEWEST_FOR_CURVE = 30
-"""Questions below which nothing is said."""
-_DRAWS = 1_000
-_MORE = 10
-
-
-class LearningCurve:
-    """Collects which questions were judged right by fits to how many labels.
-
-    Args:
-        groups: The question of each trajectory.
-        seed: Of the subsamples and the draws.
-    """
-
-    def __init__(self, groups: Sequence[str], *, seed: int) -> None:
-        self._groups = list(groups)
-        self._seed = seed
-        self._told: list[tuple[int, float, float]] = []
-        """Trajectory, labels that its judge was fitted to, and whether it was right."""
-
-    @property
-    def is_measured(self) -> bool:
-        """Tell whether there are enough questions."""
-        return len(set(self._groups)) >= _FEWEST_FOR_CURVE
-
-    def parts(self, places: Sequence[int]) -> Iterator[list[int]]:
-        """Nested subsamples of whole questions out of the given trajectories; none when there are too few."""
-        if not self.is_measured:
-            return
-        order = sorted({self._groups[place] for place in places})
-        np.random.default_rng(self._seed).shuffle(order)
-        for part in _PARTS:
-            chosen = set(order[: round(part * len(order))])
-            yield [place for place in places if self._groups[place] in chosen]
-
-    def tell(self, labels: int, asked: Sequence[int], right: Sequence[float] | np.ndarray) -> None:
-        """Take into account what a fit to so many labels got right."""
-        self._told += [(place, float(labels), float(one)) for place, one in zip(asked, right, strict=True)]
-
-    def ten_more(self, labels: int) -> TenMore | None:
-        """What ten labels more than now would bring, accuracy being taken to grow with the logarithm of their number.
-
-        Args:
-            labels: How many there are now.
-        """
-        if not self.is_measured:
-            return None
-        unique = sorted(set(self._groups))
-        places = np.array([unique.index(self._groups[place]) for place, _, _ in self._told])
-        sizes = np.log([count for _, count, _ in self._told])
-        right = np.array([one for _, _, one in self._told])
-        step = np.log((labels + _MORE) / labels)
-        draws = np.random.default_rng(self._seed).multinomial(len(unique), [1 / len(unique)] * len(unique), _DRAWS)
-        slopes = [_slope(sizes, right, drawn[places].astype(np.float64)) for drawn in draws]
-        low, high = np.percentile(slopes, [2.5, 97.5])
-        found = _slope(sizes, right, np.ones(len(right)))
-        return TenMore(gain=float(found * step), low=float(low * step), high=float(high * step))
-
-
-def _slope(sizes: np.ndarray, right: np.ndarray, weights: np.ndarray) -> float:
-    centred = sizes - np.average(sizes, weights=weights)
-    return float((weights * centred * right).sum() / (weights * centred**2).sum())
-
-
 FEWEST = 5
 """Labelled decisive steps below which nothing can be learnt."""
 FEWEST_QUESTIONS = 3
@@ -269,7 +203,6 @@ def fit_structural(
     usable = usable_of(labeled)
     model = adapt(cases, seed=seed)
     right_before = hits(usable, beliefs_of(shipped, cases))
-    curve = LearningCurve([case.group for case in cases], seed=seed)
     right = np.zeros((len(cases), 2))
     groups = [case.group for case in cases]
     order = np.random.default_rng(seed + _OTHER_FOLDS)
@@ -280,9 +213,6 @@ def fit_structural(
         if not asked:
             continue
         right[asked] = _judged(cases, usable, rest, asked, seed=seed)
-        for places in curve.parts(rest):
-            curve.tell(len(places), asked, _judged(cases, usable, places, asked, seed=seed)[:, 0])
-        curve.tell(len(rest), asked, right[asked, 0])
     proven = [not one.is_weak for one in usable]  # weak labels are learnt from, and never judged by
     (step_before, agent_before), (step_after, agent_after) = (
         right_before[proven].mean(axis=0),
@@ -296,7 +226,6 @@ def fit_structural(
         fitted_step=float(step_after),
         fitted_agent=float(agent_after),
         chosen=_in_words(model),
-        ten_more=curve.ten_more(len(cases)),
     )
     return model, report
 

@@ -24,7 +24,7 @@ def test_claims_with_no_act(read, words):
     assert (found.kind, found.step, found.agent) == (FindingKind.ANNOUNCED_NOT_DONE, 3, "clerk")
     assert found.quote in words
     assert "clerk" in found.text
-    assert not KIND.proves
+    assert not KIND.blame
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tracer_hooks.diagnosis.ranking._fit import LearningCurve
 from tracer_hooks.diagnosis.ranking._pooling import fit_mixing
 
 EVEN = (1.0, 1.0)
@@ -48,34 +47,3 @@ def test_judgements_of_the_same_run_count_once() -> None:
     once = mixed(["k"] * 30, [False] * 30)
     thrice = mixed(["k"] * 90, [False] * 90, weights=[1 / 3] * 90)
     assert thrice.shares == pytest.approx(once.shares, abs=1e-3)
-
-
-class TestLearningCurve:
-    def curve(self, gain: float) -> LearningCurve:
-        """Half of the labels get every second question right, all get ``gain`` more."""
-        curve = LearningCurve([f"q{number}" for number in range(100)], seed=0)
-        for labels, share in ((40, 0.4), (80, 0.4 + gain)):
-            curve.tell(labels, range(100), [float(number < round(100 * share)) for number in range(100)])
-        return curve
-
-    def test_what_grows_goes_on_growing(self) -> None:
-        found = self.curve(0.2).ten_more(80)
-        assert found is not None
-        assert found.gain == pytest.approx(0.2 * np.log2(90 / 80))
-        assert 0 < found.low < found.gain < found.high
-
-    def test_what_stays_level_stays(self) -> None:
-        found = self.curve(0.0).ten_more(80)
-        assert found is not None
-        assert found.gain == pytest.approx(0.0)
-
-    def test_too_few_questions_say_nothing(self) -> None:
-        curve = LearningCurve([f"q{number}" for number in range(29)], seed=0)
-        assert list(curve.parts(range(29))) == []
-        assert curve.ten_more(29) is None
-
-    def test_the_smaller_part_lies_within_the_larger_and_questions_stay_whole(self) -> None:
-        groups = [f"q{number // 2}" for number in range(80)]
-        small, large = LearningCurve(groups, seed=3).parts(range(80))
-        assert set(small) < set(large)
-        assert {groups[place] for place in small}.isdisjoint(groups[place] for place in set(range(80)) - set(small))

@@ -148,10 +148,6 @@ def test_the_agent_has_a_confidence_of_its_own(fitted) -> None:
     assert answer.agent_confidence >= answer.confidence, "where the step is right, so is the agent"
 
 
-def test_ten_more_labels_are_not_promised_anything_when_there_are_few() -> None:
-    assert StructuralAttributor().fit(labelled_runs(12))[1].ten_more is None
-
-
 def test_labels_of_noise_promise_no_gain() -> None:
     rng = random.Random(1)
     runs = []

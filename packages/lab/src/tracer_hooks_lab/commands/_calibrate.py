@@ -38,8 +38,8 @@ from tracer_hooks.errors import ConfigError
 if TYPE_CHECKING:  # at run time with the work: help and usage errors need no team
     from rich.table import Table
 
-    from tracer_hooks.evaluation import AdaptationRow, Measure
-    from tracer_hooks_lab import Calibration, TrainedJudge
+    from tracer_hooks.evaluation import Measure
+    from tracer_hooks_lab import AdaptationRow, Calibration, TrainedJudge
     from tracer_hooks_lab.calibration import Calibrator, Estimate
     from tracer_hooks_lab.datasets import BuildObserver
 
@@ -292,7 +292,7 @@ def _choice(result: Calibration) -> str:
     judged = f"Judged on {report.judged_on}: "
     if result.folder is None:
         return judged + "no fit is clearly better than the attributor as shipped, so hook() goes on with that one."
-    from tracer_hooks.evaluation import NATURAL
+    from tracer_hooks_lab import NATURAL
 
     natural = report.labels.get(NATURAL, 0)
     few = (

@@ -12,18 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tracer_hooks.errors import AttributionError
-from tracer_hooks.extension import (
-    Role,
-    brief,
-    features_of,
-    fold,
-    read_bytes,
-    reason_of,
-    refuse_changed,
-    require,
-    roles_of,
-)
+from tracer_hooks.extension import Role, brief, features_of, fold, read_bytes, reason_of, require, roles_of
 from tracer_hooks.schema import Step, Trajectory, to_text
+from tracer_hooks_models._shipped import refuse_changed
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer

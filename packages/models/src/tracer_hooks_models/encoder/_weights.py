@@ -18,7 +18,7 @@ from torch import Tensor
 from tracer_hooks.errors import AttributionError, MissingExtraError
 from tracer_hooks.extension import brief, read_weights, reason_of, require, write_files
 from tracer_hooks.schema import Trajectory
-from tracer_hooks_models._shipped import ENCODER, REINSTALL
+from tracer_hooks_models._shipped import ENCODER, REINSTALL, refuse_changed
 from tracer_hooks_models.encoder._model import EncoderModel, HeadConfig, StepEncoder, TrajectoryHead, stack
 from tracer_hooks_models.encoder._texts import TOKENIZER, EncoderInput, StepTokenizer, read
 
@@ -173,6 +173,7 @@ def load_config(directory: Path) -> dict[str, Any]:
         return config
 
     again = f"expected {CONFIG}, {WEIGHTS} and {TOKENIZER} as `tracer-hooks train contrastive` writes them"
+    refuse_changed(directory / CONFIG)
     return read_weights(directory / CONFIG, made, what="encoder", again=again)
 
 

@@ -7,13 +7,10 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from tracer_hooks._folds import grouped_folds
 from tracer_hooks.diagnosis import Attributor, diagnose_trajectory
-from tracer_hooks.diagnosis.ranking._fit import question_of
 from tracer_hooks.errors import AttributionError
-from tracer_hooks.evaluation._cases import fold_name
-from tracer_hooks.evaluation._report import Array, Measure, Resampling
-from tracer_hooks.evaluation._scores import ranked_steps
+from tracer_hooks.evaluation import Measure
+from tracer_hooks.extension import Array, Resampling, fold_name, grouped_folds, question_of, ranked_steps
 from tracer_hooks.schema import DecisiveStep, LabeledTrajectory, LabelSource, Record
 
 POSITION = "most frequent step"
