@@ -36,7 +36,7 @@ from tracer_hooks.runtime._judging import (
 from tracer_hooks.runtime._options import HookOptions, TagValue, make_options, tags_here
 from tracer_hooks.runtime._team_run import Attempt, TeamRun
 from tracer_hooks.runtime._traces import CollectedTrace, TraceCollector
-from tracer_hooks.schema import RunOutcome, Trajectory
+from tracer_hooks.schema import RunOutcome, Step, Trajectory
 from tracer_hooks.telemetry import (
     ABANDONED,
     assemble,
@@ -47,6 +47,8 @@ from tracer_hooks.telemetry import (
 )
 
 _FAILED_RANK = -1.0
+_HIDDEN = "__REDACTED__"
+"""What OpenInference writes in the place of text that it is told to hide."""
 _NO_CONTENT = (
     "its spans hold no text. Let the framework's instrumentation capture the content of messages; the outcome of such "
     "a run is not known"
@@ -103,8 +105,8 @@ class Observer:
                 self._take_up(found, trace)
 
     def _take_up(self, found: Trajectory, trace: CollectedTrace) -> None:
-        alone = found.agents[0].name if len(found.agents) == 1 else ""  # an agent that nothing is around
-        name = self.options.name or found.team or alone or found.framework
+        outermost = found.steps[0].agent if found.steps else ""  # of agents that no team is around, however many act
+        name = self.options.name or found.team or outermost or found.framework
         numbered = found.run_id if trace.number == 1 else f"{found.run_id}-{trace.number}"
         found = found.model_copy(update={"team": name, "run_id": numbered})
         run = TeamRun(
@@ -149,14 +151,14 @@ class Observer:
         )
 
     def _ruling(self, found: Trajectory, result: RunResult, reference: str | Undecided | None) -> Ruling | None:
-        if WITHOUT_CONTENT in lacks(found):
+        if _hides_text(found, result.text):
             if self.options.is_judged:
                 warn_once(_NO_CONTENT, "tracer-hooks cannot judge a run: %s", _NO_CONTENT)
             return Undecided("its spans hold no text")
         if self.options.check is not None:
             return ask_check(self.options.check, result, found.task)
-        if isinstance(reference, str):
-            return compare_with_expected(reference, result.text)
+        if isinstance(reference, str):  # without an answer there is nothing to compare
+            return compare_with_expected(reference, result.text) if result.text else None
         return reference
 
     def _conclude(self, run: TeamRun, attempt: Attempt) -> None:
@@ -172,21 +174,36 @@ class Observer:
 
 def _judged_by_trace(found: Trajectory, *, is_abandoned: bool) -> JudgedRunOutcome | None:
     """The outcome that the spans themselves decide; None where they do not."""
+    last = found.steps[-1] if found.steps else None
     if is_abandoned:
         return JudgedRunOutcome(outcome=RunOutcome.UNKNOWN, reason=ABANDONED)
+    if last is not None and _is_broken_off(found, last):
+        return JudgedRunOutcome(outcome=RunOutcome.UNKNOWN, reason="cancelled or broken off")
     if found.outcome is RunOutcome.FAILED:
         return JudgedRunOutcome(outcome=RunOutcome.FAILED, reason=found.outcome_reason, rank=_FAILED_RANK)
-    if _is_broken_off(found):
-        return JudgedRunOutcome(outcome=RunOutcome.UNKNOWN, reason="cancelled or broken off")
+    if last is not None and last.error is not None and found.final_output is None:
+        kind = (last.error_type or "").rpartition(".")[2]
+        reason = last.error if not kind or last.error.startswith(kind) else f"{kind}: {last.error}".rstrip(": ")
+        return JudgedRunOutcome(outcome=RunOutcome.FAILED, reason=reason, rank=_FAILED_RANK)
     return None
 
 
-def _is_broken_off(found: Trajectory) -> bool:
-    """Tell whether a run ends amidst a step; OpenTelemetry ends the spans of what is cancelled without a word."""
-    last = found.steps[-1] if found.steps else None
-    if last is None or last.error is not None or last.content or WITHOUT_CONTENT in lacks(found):
+def _is_broken_off(found: Trajectory, last: Step) -> bool:
+    """Tell whether a run was cancelled: by an error that says so, or since it ends amidst a step without a word.
+
+    OpenTelemetry ends the spans of what is cancelled as those of what is done.
+    """
+    errors = [last.error_type, last.error, *(call.error for call in last.tool_calls), found.outcome_reason]
+    if found.final_output is None and any("CancelledError" in error for error in errors if error):
+        return True
+    if last.error is not None or last.content or WITHOUT_CONTENT in lacks(found):
         return False
     return found.final_output is None and not any(call.result or call.error for call in last.tool_calls)
+
+
+def _hides_text(found: Trajectory, answer: str) -> bool:
+    is_failed_at_once = all(step.error is not None for step in found.steps)
+    return answer == _HIDDEN or (WITHOUT_CONTENT in lacks(found) and not is_failed_at_once)
 
 
 _OBSERVER = "__tracer_hooks_observer__"

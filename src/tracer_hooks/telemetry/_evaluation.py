@@ -261,7 +261,8 @@ def _is_set_up(provider: object) -> bool:
 
 def _log(logger: _logs.Logger, context: SpanContext, attributes: Mapping[str, Any]) -> None:
     now = time.time_ns()
-    if "event_name" in inspect.signature(logger.emit).parameters:
+    sdk: Any = importlib.import_module("opentelemetry.sdk._logs")
+    if "event_name" in inspect.signature(logger.emit).parameters or not hasattr(sdk, "LogRecord"):
         logger.emit(
             timestamp=now,
             context=set_span_in_context(NonRecordingSpan(context)),
@@ -271,7 +272,6 @@ def _log(logger: _logs.Logger, context: SpanContext, attributes: Mapping[str, An
         return
     # Before OpenTelemetry 1.38 a logger of the SDK takes a record of the SDK alone, which has the event's name as an
     # attribute; the class is gone since 1.39.
-    sdk: Any = importlib.import_module("opentelemetry.sdk._logs")
     logger.emit(
         sdk.LogRecord(
             timestamp=now,

@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 from opentelemetry import trace as otel_trace
 from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, set_span_in_context
+from opentelemetry.trace import NonRecordingSpan, SpanContext, StatusCode, TraceFlags, set_span_in_context
 
 import tracer_hooks
 from tracer_hooks.datasets import load
@@ -369,6 +369,38 @@ def test_a_stream_that_is_broken_off_is_no_failure(provider: TracerProvider, pat
     (stored,) = runs()
     assert (stored.outcome, stored.outcome_reason) == (RunOutcome.UNKNOWN, "cancelled or broken off")
     assert stored.attribution is None
+
+
+@pytest.mark.parametrize(
+    ("error", "outcome", "reason"),
+    [
+        (RuntimeError("401: no key"), RunOutcome.FAILED, "RuntimeError: 401: no key"),
+        (asyncio.CancelledError("by its scope"), RunOutcome.UNKNOWN, "cancelled or broken off"),
+    ],
+)
+def test_a_run_that_ends_at_its_first_error_says_which_though_its_framework_swallows_it(
+    error: BaseException, outcome: RunOutcome, reason: str, provider: TracerProvider, path: Path, runs: Any
+) -> None:
+    tracer_hooks.observe(expected="17", store=path, provider=provider)
+    desk = Desk(provider)
+    with desk.team(), desk.span("invoke_agent", {"gen_ai.agent.name": "librarian"}), desk.span("chat", {}) as span:
+        span.record_exception(error)
+        span.set_status(StatusCode.ERROR, str(error))
+    (stored,) = runs()
+    assert (stored.outcome, stored.outcome_reason) == (outcome, reason)
+    assert (stored.attribution is not None) == (outcome is RunOutcome.FAILED)
+
+
+def test_an_answer_that_the_instrumentation_hides_is_not_judged(
+    provider: TracerProvider, path: Path, runs: Any
+) -> None:
+    tracer_hooks.observe(check=lambda result: 1 / 0, store=path, provider=provider)
+    desk = Desk(provider)
+    with desk.team() as root:
+        desk.turn("clerk", TASK, "__REDACTED__")
+        desk.answer(root, "__REDACTED__")
+    (stored,) = runs()
+    assert (stored.outcome, stored.outcome_reason) == (RunOutcome.UNKNOWN, "its spans hold no text")
 
 
 def test_secrets_are_blanked_in_what_is_kept(
