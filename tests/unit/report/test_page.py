@@ -63,7 +63,7 @@ def test_the_first_card_says_what_went_wrong_how_sure_and_from_what(page: Elemen
         "writer went wrong at step 2.",
         "Clear, confidence 92%: the rejected answer rests on what was found.",
         "Error mode: ignored other agent's input (FM-2.5).",
-        "Why it ended so check: no umbrella",
+        "Why it counts as failed check: no umbrella",
         "Step 2, writer: The tool said rain.",
         "What to try Have 'writer' copy values word for word.",
         "structural 1.0, 4 ms",
