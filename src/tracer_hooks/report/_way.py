@@ -90,7 +90,7 @@ def _words(links: Sequence[ValueLink], own: Set[str], later: Set[str], said: str
         return link.note
     if link.origin is ValueOrigin.OBSERVED and link.note.startswith(_RETURNED):
         return f"had it from {link.note.removeprefix(_RETURNED)}"
-    if link.value not in own and not re.search(rf"(?<![\w:.,]){re.escape(link.value)}(?![\w:])", said):
+    if link.value not in own and not re.search(rf"(?<![\w:.,]){re.escape(link.value)}(?!\w|[:.,]\d)", said):
         return "went on with it"  # a part of a value, such as the minutes of a time
     return _ORIGINS[link.origin].format("it" if link.value in own else repr(link.value))
 
