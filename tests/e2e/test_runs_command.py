@@ -59,7 +59,7 @@ def test_show_tells_what_was_tried_with_any_attempt_of_the_call(command: Command
     assert logs[0] is None
     assert (logs[1]["stopped"], len(logs[1]["trials"])) == ("1 of 1 retries used", 1)
     page = command("runs", "export", ids(stored)[0], "--format", "html").out
-    assert "What was tried" in page
+    assert "The one trial did not help." in page
 
 
 def test_export_in_every_format(command: Command, stored: tracer_hooks.TeamRun) -> None:
