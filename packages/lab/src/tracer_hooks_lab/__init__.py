@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from tracer_hooks_lab._adaptation import AdaptationReport as AdaptationReport
     from tracer_hooks_lab._adaptation import AdaptationRow as AdaptationRow
     from tracer_hooks_lab._adaptation import adaptation as adaptation
+    from tracer_hooks_lab._adaptation import fitted_only as fitted_only
     from tracer_hooks_lab._adaptation import held_out_apart as held_out_apart
     from tracer_hooks_lab._adaptation import training_labels as training_labels
     from tracer_hooks_lab._own_judge import JudgeTraining as JudgeTraining

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from tracer_hooks.diagnosis import Attributor, Fittable, diagnose_trajectory, fitted_only
+from tracer_hooks.diagnosis import Attributor, Fittable, diagnose_trajectory
 from tracer_hooks.errors import AttributionError, ConfigError
 from tracer_hooks.evaluation import Measure, without_reference
 from tracer_hooks.extension import Array, Resampling, fold_name, grouped_folds, question_of, ranked_steps
@@ -331,6 +331,12 @@ def _methods(
             yield method, answers_by(fitted)
     yield POSITION, position_prior(training)
     yield AGENT, agent_prior(training)
+
+
+def fitted_only(attributor: Fittable, labeled: Sequence[LabeledTrajectory], *, seed: int) -> Attributor:
+    """Return what ``fit`` gives, measured only where the attributor has no method ``fitted``."""
+    fitted: Callable[..., Attributor] | None = getattr(attributor, "fitted", None)
+    return fitted(labeled, seed=seed) if fitted is not None else attributor.fit(labeled, seed=seed)[0]
 
 
 def _fitted(attributor: Attributor, labels: Sequence[LabeledTrajectory], seed: int) -> Attributor | None:
