@@ -129,24 +129,20 @@ def _acts(run: ReportRun, attempt: ReportAttempt) -> Iterator[NextStep]:
         yield NextStep("Diagnose it", f"tracer-hooks diagnose {run_id}")
     if trajectory.outcome is RunOutcome.UNKNOWN:
         yield NextStep("Say that it failed, and diagnose it", f"tracer-hooks diagnose {run_id} --failed")
-    if found is not None and found.step is not None and has_failed and run.has_tape:
-        code = ("" if run.built_by else " MODULE:build_team") + ("" if run.checked_by else " --check MODULE:check")
-        yield NextStep(
-            f"Run on from step {found.step} with another reply, five times, beside a control",
-            f"tracer-hooks fork {run_id}{code} --at {found.step} --say 'WHAT IT SHOULD SAY'",
-        )
     if has_failed and run.has_tape:
         team = shlex.quote(one_line(run.built_by, 300)) if run.built_by else "MODULE:build_team"
         check = shlex.quote(one_line(run.checked_by, 300)) if run.checked_by else "MODULE:check"
+        code = f"--team {team} --check {check}"
+        if found is not None and found.step is not None:
+            yield NextStep(
+                f"Run on from step {found.step} with another reply, beside a control",
+                f"tracer-hooks replay {run_id} --from {found.step} --correction 'WHAT IT SHOULD SAY' {code}",
+            )
         yield NextStep(
-            "Find the step whose correction saves the run, by replays",
-            f"tracer-hooks replay {run_id} --find --team {team} --check {check}",
+            "Find the step whose correction saves the run, by replays", f"tracer-hooks replay {run_id} --find {code}"
         )
     if has_failed:
         yield NextStep("Say where it really went wrong", f"tracer-hooks label {run_id} --out labels.jsonl")
-    if len(run.attempts) > 1:
-        first, last = (short_id(each.trajectory.run_id) for each in (run.attempts[0], run.attempts[-1]))
-        yield NextStep("Compare the first attempt with the last", f"tracer-hooks compare {first} {last}")
     if found is not None and found.certainty is not None:
         target = "phoenix://localhost:6006/PROJECT"
         yield NextStep("Write the diagnosis to its trace in your backend", f"tracer-hooks publish {run_id} {target}")

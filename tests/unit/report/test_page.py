@@ -213,13 +213,14 @@ def test_commands_have_the_runs_own_id_step_and_code() -> None:
         return [words(each) for each in page_of(attempt, is_stored=True, **fields).all("div", "command")]
 
     assert commands(has_tape=True, built_by="app.team:build", checked_by="app.team:check") == [
-        "tracer-hooks fork c07a1b0ceae6 --at 2 --say 'WHAT IT SHOULD SAY'",
+        "tracer-hooks replay c07a1b0ceae6 --from 2 --correction 'WHAT IT SHOULD SAY' --team app.team:build "
+        "--check app.team:check",
         "tracer-hooks replay c07a1b0ceae6 --find --team app.team:build --check app.team:check",
         "tracer-hooks label c07a1b0ceae6 --out labels.jsonl",
         "tracer-hooks publish c07a1b0ceae6 phoenix://localhost:6006/PROJECT",
         "tracer-hooks issues --team 'it'\"'\"'s'",
     ]
-    assert "fork c07a1b0ceae6 MODULE:build_team --check MODULE:check --at 2" in commands(has_tape=True)[0]
+    assert "--team MODULE:build_team --check MODULE:check" in commands(has_tape=True)[0]
     assert [each.split()[1] for each in commands()] == ["label", "publish", "issues"], "no tape, no replay"
     assert page_of(attempt).all("div", "command") == [], "no command finds a run that is not stored"
 
