@@ -234,7 +234,7 @@ def _render(rows: Sequence[View], entries: Sequence[IndexEntry]) -> str:
             named=abstained.count(False),
             abstained=abstained.count(True),
             failed=answers.count(None),
-            style=asset("report.css"),
+            style=asset("style.css"),
             generated_at=datetime.now(UTC),
         )
     )
