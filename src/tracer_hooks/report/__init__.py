@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from tracer_hooks.report._page import write_html as write_html
     from tracer_hooks.report._page import write_index as write_index
     from tracer_hooks.report._page import write_page as write_page
-    from tracer_hooks.report._trials import ReportAttempt as ReportAttempt
-    from tracer_hooks.report._trials import ReportRun as ReportRun
+    from tracer_hooks.report._run import ReportAttempt as ReportAttempt
+    from tracer_hooks.report._run import ReportFork as ReportFork
+    from tracer_hooks.report._run import ReportRun as ReportRun
     from tracer_hooks.report._trials import repair_line as repair_line
     from tracer_hooks.report._trials import repair_reason as repair_reason
     from tracer_hooks.report._trials import repair_text as repair_text

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracer_hooks.report import suggestion
-from tracer_hooks.report._steps import timeline, visible_candidates
 from tracer_hooks.report._wording import (
     LONGEST,
     NO_LIMIT,
@@ -20,9 +19,9 @@ from tracer_hooks.report._wording import (
     in_seconds,
     one_line,
 )
-from tracer_hooks.schema import Attribution, Candidate, explanation
+from tracer_hooks.schema import Attribution, explanation
 
-from ._pages import diagnosis, failed_run, found
+from ._pages import diagnosis, found
 
 
 @given(st.text(max_size=400), st.lists(st.text(min_size=1, max_size=20), max_size=3))
@@ -164,17 +163,6 @@ def test_text_of_a_run_is_escaped_in_html_and_markdown() -> None:
     markdown = "\n".join(line.markdown for line in explanation(hostile))
     assert r"\<b\>\*x\*" in markdown
     assert r"\`rm\`" in markdown
-
-
-def test_the_page_names_and_marks_the_same_candidates() -> None:
-    run = failed_run()
-    places = [
-        Candidate(agent=run.steps[0].agent, step=0, score=0.4),
-        Candidate(agent=run.steps[1].agent, step=1, score=0.004),
-    ]
-    answer = diagnosis(agent=run.steps[-1].agent, step=run.steps[-1].index, findings=(), candidates=tuple(places))
-    marked = {mark.index for mark in timeline(run, run.steps, answer).marks if mark.role == "candidate"}
-    assert marked == {each.step for each in visible_candidates(answer)} == {0}
 
 
 def test_every_abstention_has_a_suggestion() -> None:
