@@ -282,6 +282,12 @@ class RunStore(StoreFile):
             statement = sa.select(*_columns(connection)).where(runs.c.session_id == session_id)
             return tuple(run_of(row) for row in connection.execute(statement.order_by(*_IN_ORDER)).mappings())
 
+    def attempt_ids(self, session_id: str) -> tuple[str, ...]:
+        """The ids of the attempts of one call, in the order of :meth:`attempts`."""
+        with self._database.read("read the attempts") as connection:
+            attempts = sa.select(runs.c.run_id).where(runs.c.session_id == session_id)
+            return tuple(connection.scalars(attempts.order_by(*_IN_ORDER)))
+
     def set_attribution(self, run_id: str, attribution: Attribution | None) -> None:
         """Put a diagnosis in place of the run's present one; None removes it."""
         with self._database.write("save the diagnosis") as connection:
