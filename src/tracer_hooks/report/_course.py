@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, pairwise
+from math import ceil
 from typing import Final, NamedTuple
 
 from tracer_hooks._text import counted
@@ -182,8 +183,9 @@ def _without_quiet(rows: Sequence[Step | Fold], told: frozenset[int]) -> Iterato
             yield from some
             continue
         steps = [row for row in some if isinstance(row, Step)]
-        for start in range(0, len(steps), _MOST_IN_FOLD):
-            part = tuple(steps[start : start + _MOST_IN_FOLD])
+        size = ceil(len(steps) / ceil(len(steps) / _MOST_IN_FOLD))
+        for start in range(0, len(steps), size):
+            part = tuple(steps[start : start + size])
             agents = dict.fromkeys(step.agent for step in part)
             yield Fold(f"{len(part)} more steps: {_listed(agents)} ({_span(part)})", part)
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
-from itertools import groupby
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator, Set
+from typing import TYPE_CHECKING
 
+from tracer_hooks.report._way import value_way
 from tracer_hooks.report._wording import View, clean, in_seconds, one_line, styled
 from tracer_hooks.schema import (
     LIKELY_FROM,
     Attribution,
     RunOutcome,
     Trajectory,
-    ValueLink,
-    ValueOrigin,
     explanation,
 )
 
@@ -136,88 +134,7 @@ def _sureness(attribution: Attribution) -> Iterator[str]:
     elif attribution.certainty == "weak":
         yield f"Weak: no step reaches a confidence of {LIKELY_FROM:.0%}, so nobody is blamed."
     if attribution.certainty is not None and attribution.attributor.endswith("+fit"):
-        yield "The confidence is fitted to labelled runs of this team."
-
-
-class WayStop(NamedTuple):
-    """A step on the way of a value, with what it did to the value."""
-
-    step: int
-    agent: str
-    words: str
-    is_copy: bool = False
-
-
-class ValueWay(NamedTuple):
-    """How a value reached the final answer."""
-
-    value: str = ""
-    stops: tuple[WayStop, ...] = ()
-    is_blamed: bool = False
-    """The diagnosis blames the step that it comes from for it."""
-
-    @property
-    def copies(self) -> tuple[int, ...]:
-        """The steps that took the value over."""
-        return tuple(stop.step for stop in self.stops if stop.is_copy)
-
-
-def value_way(attribution: Attribution, trajectory: Trajectory) -> ValueWay:
-    """How the rejected answer came about: the way of the blamed value, else that of the answer's only value.
-
-    Where no value can be followed, it is the blamed step alone, if the answer rests on what was found there.
-    """
-    if attribution.certainty is None:
-        return ValueWay()
-    last = max((link.step for link in attribution.provenance), default=None)
-    chains: dict[str, list[ValueLink]] = {}
-    for link in attribution.provenance:
-        chains.setdefault(link.value, []).append(link)
-    reaching = {value: links for value, links in chains.items() if links[-1].step == last}
-    blamed = [each for each in attribution.findings if each.step == attribution.step]
-    claimed = {each.values.claimed for each in blamed if each.values is not None and each.values.claimed}
-    is_blamed = attribution.certainty in ("clear", "likely")
-    for value, links in reaching.items():
-        is_claimed = any(value == each or value.startswith(f"{each} ") for each in claimed)
-        if is_blamed and is_claimed and attribution.step is not None:
-            after = [link for link in links if link.step > attribution.step]
-            return ValueWay(value, (_blamed_stop(attribution, trajectory), *_stops(after, trajectory)), is_blamed=True)
-    if len(reaching) == 1:
-        value, links = next(iter(reaching.items()))
-        if attribution.got is not None and value in attribution.got:
-            return ValueWay(value, tuple(_stops(links, trajectory)))
-    if is_blamed and any(each.leads_to_answer for each in blamed):
-        return ValueWay("", (_blamed_stop(attribution, trajectory),), is_blamed=True)
-    return ValueWay()
-
-
-def _blamed_stop(attribution: Attribution, trajectory: Trajectory) -> WayStop:
-    return WayStop(attribution.step or 0, attribution.agent or _agent_at(trajectory, attribution.step or 0), "")
-
-
-def _stops(links: Sequence[ValueLink], trajectory: Trajectory) -> Iterator[WayStop]:
-    for step, group in groupby(sorted(links, key=lambda link: link.step), key=lambda link: link.step):
-        same = list(group)
-        words = dict.fromkeys(_ORIGINS[link.origin] for link in same)
-        note = same[0].note if len(same) == 1 and same[0].origin in _WITH_NOTE else ""
-        is_copy = all(link.origin is ValueOrigin.COPIED for link in same)
-        yield WayStop(step, _agent_at(trajectory, step), note or ", ".join(words), is_copy)
-
-
-def _agent_at(trajectory: Trajectory, step: int) -> str:
-    return trajectory.steps[step].agent if step < len(trajectory.steps) else ""
-
-
-_ORIGINS = {
-    ValueOrigin.GIVEN: "was given it",
-    ValueOrigin.OBSERVED: "had it from a tool",
-    ValueOrigin.COPIED: "took it over",
-    ValueOrigin.DERIVED: "worked it out",
-    ValueOrigin.CONTRADICTING: "says otherwise than it was shown",
-    ValueOrigin.DROPPED: "left it out",
-    ValueOrigin.UNSUPPORTED: "is the first to say it",
-}
-_WITH_NOTE = (ValueOrigin.OBSERVED, ValueOrigin.CONTRADICTING)
+        yield "The confidence is fitted to labelled runs of your own."
 
 
 def _source(attribution: Attribution) -> str:

@@ -19,10 +19,11 @@ from tracer_hooks._files import make_folder, opener
 from tracer_hooks._text import counted
 from tracer_hooks.repair import PastTrial
 from tracer_hooks.report._course import lane_map
-from tracer_hooks.report._diagnosis import ValueWay, diagnosis_view, value_way
+from tracer_hooks.report._diagnosis import diagnosis_view
 from tracer_hooks.report._run import ReportAttempt, ReportRun, next_acts
 from tracer_hooks.report._steps import ROLES, StepViews, roles_of, shown_steps, texts_of
 from tracer_hooks.report._trials import evidence_of_replays, tree_view
+from tracer_hooks.report._way import ValueWay, value_way
 from tracer_hooks.report._wording import (
     OUTCOMES,
     Excerpt,
@@ -113,8 +114,9 @@ def _attempt_view(run: ReportRun, attempt: ReportAttempt, key: str, limit: int, 
     steps = shown_steps(trajectory, attribution)
     shown = frozenset(step.index for step in steps)
     way = value_way(attribution, trajectory) if attribution is not None else ValueWay()
-    roles = roles_of(attribution, way.copies)
+    roles = roles_of(attribution, way.passed_on)
     places = {clean(name): one_line(place, 200) for name, place in run.places.items()}
+    got = (attribution.got if attribution is not None else None) or ""
     expected = trajectory.reference or (attribution.expected if attribution is not None else None)
     return dict(
         key=key,
@@ -124,10 +126,11 @@ def _attempt_view(run: ReportRun, attempt: ReportAttempt, key: str, limit: int, 
         tone="succeeded" if trajectory.outcome is RunOutcome.SUCCEEDED else "",
         verdict=_UNDIAGNOSED[trajectory.outcome],
         reason=one_line(trajectory.outcome_reason or "", 600),
+        reason_title=_REASONS[trajectory.outcome],
         notes=tuple(one_line(note, 600) for note in attempt.notes),
         facts=_facts([_PageBudget.of(trajectory, trial)]),
         run_id=one_line(trajectory.run_id, 80),
-        output=_short(trajectory.final_output, (attribution and attribution.got) or ""),
+        output=_short(trajectory.final_output or got, got),
         reference=_short(expected),
         diagnosis=None if attribution is None else diagnosis_view(attribution, shown, trajectory),
         code=_code(attribution, places),
@@ -146,6 +149,11 @@ def _told(attempt: ReportAttempt) -> Attribution | None:
     return None if found is None or (has_succeeded and found.certainty is None) else found
 
 
+_REASONS = {
+    RunOutcome.SUCCEEDED: "Why it counts as succeeded",
+    RunOutcome.FAILED: "Why it counts as failed",
+    RunOutcome.UNKNOWN: "How it ended",
+}
 _UNDIAGNOSED = {
     RunOutcome.SUCCEEDED: "The run succeeded.",
     RunOutcome.FAILED: "The run failed, and it was not diagnosed.",

@@ -107,7 +107,7 @@ class ReportRun:
         return cls(**{**told, **more})
 
 
-class Act(NamedTuple):
+class NextStep(NamedTuple):
     """Something to do next."""
 
     what: str
@@ -116,42 +116,42 @@ class Act(NamedTuple):
     """The command, ready to be copied."""
 
 
-def next_acts(run: ReportRun, attempt: ReportAttempt) -> list[Act]:
+def next_acts(run: ReportRun, attempt: ReportAttempt) -> list[NextStep]:
     """What can be done about an attempt; nothing where no command would find it."""
     return list(_acts(run, attempt)) if run.is_stored else []
 
 
-def _acts(run: ReportRun, attempt: ReportAttempt) -> Iterator[Act]:
+def _acts(run: ReportRun, attempt: ReportAttempt) -> Iterator[NextStep]:
     trajectory, found = attempt.trajectory, attempt.attribution
     run_id = short_id(trajectory.run_id)
     has_failed = trajectory.outcome is RunOutcome.FAILED
     if has_failed and found is None:
-        yield Act("Diagnose it", f"tracer-hooks diagnose {run_id}")
+        yield NextStep("Diagnose it", f"tracer-hooks diagnose {run_id}")
     if trajectory.outcome is RunOutcome.UNKNOWN:
-        yield Act("Say that it failed, and diagnose it", f"tracer-hooks diagnose {run_id} --failed")
+        yield NextStep("Say that it failed, and diagnose it", f"tracer-hooks diagnose {run_id} --failed")
     if found is not None and found.step is not None and has_failed and run.has_tape:
         code = ("" if run.built_by else " MODULE:build_team") + ("" if run.checked_by else " --check MODULE:check")
-        yield Act(
+        yield NextStep(
             f"Run on from step {found.step} with another reply, five times, beside a control",
             f"tracer-hooks fork {run_id}{code} --at {found.step} --say 'WHAT IT SHOULD SAY'",
         )
     if has_failed and run.has_tape:
         team = shlex.quote(one_line(run.built_by, 300)) if run.built_by else "MODULE:build_team"
         check = shlex.quote(one_line(run.checked_by, 300)) if run.checked_by else "MODULE:check"
-        yield Act(
+        yield NextStep(
             "Find the step whose correction saves the run, by replays",
             f"tracer-hooks replay {run_id} --find --team {team} --check {check}",
         )
     if has_failed:
-        yield Act("Say where it really went wrong", f"tracer-hooks label {run_id} --out labels.jsonl")
+        yield NextStep("Say where it really went wrong", f"tracer-hooks label {run_id} --out labels.jsonl")
     if len(run.attempts) > 1:
         first, last = (short_id(each.trajectory.run_id) for each in (run.attempts[0], run.attempts[-1]))
-        yield Act("Compare the first attempt with the last", f"tracer-hooks compare {first} {last}")
+        yield NextStep("Compare the first attempt with the last", f"tracer-hooks compare {first} {last}")
     if found is not None and found.certainty is not None:
         target = "phoenix://localhost:6006/PROJECT"
-        yield Act("Write the diagnosis to its trace in your backend", f"tracer-hooks publish {run_id} {target}")
+        yield NextStep("Write the diagnosis to its trace in your backend", f"tracer-hooks publish {run_id} {target}")
     team = f" --team {shlex.quote(one_line(trajectory.team, 200))}" if trajectory.team else ""
-    yield Act("See what fails again and again in this team's runs", f"tracer-hooks issues{team}")
+    yield NextStep("See what fails again and again in this team's runs", f"tracer-hooks issues{team}")
 
 
 def short_id(run_id: str) -> str:

@@ -21,7 +21,7 @@ ROLES: Final = {
     "likely": "probably here",
     "start": "place to start",
     "found": "finding",
-    "way": "took it over",
+    "way": "passed it on",
 }
 """What a step is to the diagnosis, with the words for it; none is surer than the diagnosis."""
 
@@ -31,7 +31,7 @@ def roles_of(attribution: Attribution | None, way: Iterable[int] = ()) -> dict[i
 
     Args:
         attribution: The diagnosis.
-        way: Steps that took the followed value over.
+        way: Steps that passed the blamed value on.
     """
     if attribution is None:
         return {}

@@ -63,7 +63,7 @@ def test_the_first_card_says_what_went_wrong_how_sure_and_from_what(page: Elemen
         "writer went wrong at step 2.",
         "Clear, confidence 92%: the rejected answer rests on what was found.",
         "Error mode: ignored other agent's input (FM-2.5).",
-        "Why it ended so check: no umbrella",
+        "Why it counts as failed check: no umbrella",
         "Step 2, writer: The tool said rain.",
         "What to try Have 'writer' copy values word for word.",
         "structural 1.0, 4 ms",
@@ -111,6 +111,23 @@ def test_the_way_of_the_wrong_value_is_told_drawn_and_open() -> None:
     assert page.one("path", "followed").attributes["d"] == "M2.5 91L3.5 91L4 91"
     opened = [step.attributes["id"] for step in page.all("details", "step") if "open" in step.attributes]
     assert opened == ["a1-s2", "a1-s3"]
+
+
+def test_the_way_goes_on_through_what_is_worked_out_from_the_value() -> None:
+    link = ValueLink(value="78 EUR", step=1, origin=ValueOrigin.CONTRADICTING)
+    way = (
+        link,
+        ValueLink(value="85 EUR", step=2, origin=ValueOrigin.DERIVED, operands=("78 EUR",)),
+        ValueLink(value="7 EUR", step=3, origin=ValueOrigin.COPIED),
+        ValueLink(value="85 EUR", step=3, origin=ValueOrigin.COPIED, source=2),
+    )
+    steps = [Step(index=n, agent="abcd"[n], content="85 EUR, or 1:85 EUR") for n in range(4)]
+    run = Trajectory(run_id="r", steps=tuple(steps), outcome=RunOutcome.FAILED)
+    blamed = found(step=1, agent="b", values=FindingValues(claimed="78"))
+    attribution = diagnosis(agent="b", step=1, findings=(blamed,), provenance=way)
+    path = page_of(ReportAttempt(number=1, trajectory=run, attribution=attribution)).one("ol", "path")
+    told = ["step 1, b", "step 2, c worked '85 EUR' out", "step 3, d took '85 EUR' over", "answer"]
+    assert [words(stop) for stop in path.all("li")] == told
 
 
 def test_a_way_that_is_not_the_blamed_values_has_no_colour_of_blame() -> None:
