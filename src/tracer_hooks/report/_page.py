@@ -44,8 +44,8 @@ PAGE_BUDGET = 1_500_000
 """Bytes that the texts of all steps may take together; the rest of the page comes on top."""
 
 
-def render_html(run: ReportRun) -> str:
-    """The report of ``run`` as a self-contained page.
+def render_html(run: ReportRun, *, nav: Sequence[tuple[str, str, bool]] = ()) -> str:
+    """The report of ``run`` as a self-contained page, with ``nav``, links to the other pages of a site.
 
     The page loads nothing from anywhere, works without JavaScript, and stays small: long texts and very long runs are
     cut, with a note that says so. Everything from the run is escaped.
@@ -82,6 +82,7 @@ def render_html(run: ReportRun) -> str:
                 *(clean(f"prompts: {attempt.prompts}") for attempt in run.attempts[:1] if attempt.prompts),
             ),
             generated_at=run.generated_at,
+            nav=nav,
             style=asset("style.css"),
             script=script,
             # Only this very script may run: a second wall, should escaping ever fail.
