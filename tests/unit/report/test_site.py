@@ -60,7 +60,7 @@ def test_pages_lead_to_each_other_and_to_nothing_else(store: RunStore) -> None:
         for link in page.all("a"):
             target, _, anchor = link.attributes["href"].partition("#")
             assert target in {*found, ""}, f"{name} leads to {target!r}"
-            assert not anchor or found[target or name].by_id(anchor)
+            assert not anchor or found[target or name].by_id(anchor).tag
     overview = found["index.html"]
     assert text(overview.one("h1")) == "3 runs, 2 failed"
     assert [[text(cell) for cell in row.all("td")[:3]] for row in overview.one("tbody").all("tr")] == [
