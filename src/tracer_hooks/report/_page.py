@@ -266,14 +266,14 @@ def write_index(path: Path, entries: Sequence[IndexEntry]) -> Path:
 
 def _render(rows: Sequence[View], entries: Sequence[IndexEntry]) -> str:
     answers = [_attribution(entry) for entry in entries]
-    abstained = [answer.abstained for answer in answers if answer is not None]
+    named = [answer.certainty in ("clear", "likely") for answer in answers if answer is not None]
     return (
         environment()
         .get_template("index.html.j2")
         .render(
             rows=rows,
-            named=abstained.count(False),
-            abstained=abstained.count(True),
+            named=named.count(True),
+            unnamed=named.count(False),
             failed=answers.count(None),
             style=asset("style.css"),
             generated_at=datetime.now(UTC),
@@ -286,8 +286,10 @@ def _index_row(entry: IndexEntry, page: str) -> View:
     answer = _attribution(entry)
     if answer is None:
         return row | dict(problem=one_line(entry.problem or "no diagnosis", 300))
-    if answer.abstained:
-        return row | dict(problem=one_line(answer.abstained_reason or "abstained", 300))
+    if answer.certainty not in ("clear", "likely"):
+        places = ", ".join(f"step {each.step} ({each.agent})" for each in answer.places)
+        start = f" Places to start: {places}." if answer.certainty is not None and places else ""
+        return row | dict(problem=one_line(f"{answer.headline}{start}", 400))
     return row | dict(
         agent=one_line(answer.agent or "", 120),
         step="" if answer.step is None else str(answer.step),

@@ -194,7 +194,7 @@ def test_forks_stand_in_the_tree_with_verdict_and_page_and_the_run_names_its_par
     assert "Succeeded" in first.text
     assert "control 0 of 5" in first.text
     assert (second.all("a"), "<b>" in second.text) == ([], True)
-    assert "Forked from run p0 at step 1: 'maps' returns 3." in page.one("section", "tried").text
+    assert "Forked from run p0 at step 1: 'maps' returns 3" in page.one("section", "tried").text
     assert "Fork at step 2: Verified by replay 5 of 5, control 0 of 5." in page.one("section", "finding").text
 
 
