@@ -230,7 +230,7 @@ def _row(run: RunSummary, found: Attribution | None, link: str) -> RunRow:
     return RunRow(run, one_line(next(telling, found.headline), _SAID), place, link)
 
 
-class TeamPrompts(NamedTuple):
+class VersionsOfTeam(NamedTuple):
     """The versions of one team's prompts."""
 
     team: str
@@ -241,7 +241,7 @@ class TeamPrompts(NamedTuple):
     """The newest first."""
 
 
-def prompts_of(store: PromptStore, chosen: RunFilter) -> tuple[TeamPrompts, ...]:
+def prompts_of(store: PromptStore, chosen: RunFilter) -> tuple[VersionsOfTeam, ...]:
     """Read the versions of prompts, with what speaks for and against them; of all that is chosen, by team alone."""
     teams: dict[str, list[PromptVersion]] = defaultdict(list)
     for version in store.versions() if store.path.exists() else ():
@@ -249,6 +249,6 @@ def prompts_of(store: PromptStore, chosen: RunFilter) -> tuple[TeamPrompts, ...]
             teams[version.team].append(version)
     used = {team: store.current(team) for team in teams}
     return tuple(
-        TeamPrompts(own[-1].team_name or team, None if (now := used[team]) is None else now.number, tuple(own[::-1]))
+        VersionsOfTeam(own[-1].team_name or team, None if (now := used[team]) is None else now.number, tuple(own[::-1]))
         for team, own in teams.items()
     )

@@ -60,10 +60,12 @@ def test_pages_lead_to_each_other_and_to_nothing_else(store: RunStore) -> None:
         for link in page.all("a"):
             target, _, anchor = link.attributes["href"].partition("#")
             assert target in {*found, ""}, f"{name} leads to {target!r}"
-            assert not anchor or found[target or name].by_id(anchor)
+            assert not anchor or found[target or name].by_id(anchor).tag
     overview = found["index.html"]
     assert text(overview.one("h1")) == "3 runs, 2 failed"
-    assert [text(row)[:8] for row in overview.one("tbody").all("tr")] == ["wardrobe", "cooks 1 "]
+    assert [[text(cell) for cell in row.all("td")[:3]] for row in overview.one("tbody").all("tr")] == [
+        ["wardrobe", "2", "2 (100%)"], ["cooks", "1", "0 (0%)"],
+    ]  # fmt: skip
     rows = [text(row) for row in found["runs.html"].one("ul", "rows").all("li")]
     assert ["second" in rows[0], "attempt 2" in rows[0], "The tool said rain." in rows[0]] == [True] * 3
     assert [link.attributes["href"] for link in found["runs-failed.html"].one("ul", "rows").all("a")] == [
