@@ -79,7 +79,7 @@ def recording_of(run: RecordedRun, store: str | Path | None = None) -> Recording
         trial = Trial(trajectory=attempt.trajectory, tape=attempt.tape, error=attempt.error)
         return Recording(trial=trial, attribution=attempt.attribution, again=run.again)
     if isinstance(run, str):
-        run = _stored(run, store)
+        run = stored_run(run, store)
     if not isinstance(run, StoredRun):
         raise ConfigError(f"the run is {run!r}, expected a TeamRun, a StoredRun, or the id of one in the run store")
     if run.tape is None:
@@ -119,7 +119,13 @@ def _prompts(run: StoredRun, store: str | Path | None) -> Mapping[str, str] | No
         return prompts.get(fingerprint(run.framework, run.team), run.prompts.told).texts
 
 
-def _stored(run_id: str, store: str | Path | None) -> StoredRun:
+def stored_run(run_id: str, store: str | Path | None, *, with_tape: bool = True) -> StoredRun:
+    """The run of the store with this id, or whose id begins with it.
+
+    Raises:
+        ConfigError: The run store is switched off.
+        StoreError: The run store has no such run, or cannot be read.
+    """
     path = store_path(store)
     if path is None:
         raise ConfigError(
@@ -128,7 +134,7 @@ def _stored(run_id: str, store: str | Path | None) -> StoredRun:
     from tracer_hooks.store import RunStore
 
     with RunStore(path, read_only=True) as runs:
-        return runs.get(run_id)
+        return runs.get(run_id, with_tape=with_tape)
 
 
 class ReplayArguments(TypedDict, total=False):

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tracer_hooks._lazy import cached_property
 from tracer_hooks.diagnosis._reading._roles import Role
 from tracer_hooks.diagnosis.contrast._run_view import Act, Claim, RunView
-from tracer_hooks.schema import StepKind
+from tracer_hooks.schema import StepKind, Trajectory
 
 Matrix: TypeAlias = NDArray[np.float64]
 MATCH_FROM = 0.5
@@ -348,3 +348,10 @@ def compare(run: RunView, others: Sequence[RunView]) -> RunComparison:
         closeness=tuple(task_closeness(run, other) for other in others),
         agreement=fmean(likeness) if likeness else _UNKNOWN_AGREEMENT,
     )
+
+
+def partners_of_steps(run: Trajectory, other: Trajectory) -> tuple[int, ...]:
+    """For each step of ``run`` the step of ``other`` that it is beside, or -1."""
+    if not run.steps or not other.steps:
+        return (-1,) * len(run.steps)
+    return compare(RunView(run), [RunView(other)]).pairings[0].partners
