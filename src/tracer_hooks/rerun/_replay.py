@@ -314,7 +314,7 @@ def counterfactual(
     replay = case.step_replay()
     written = corrections_by(case.proposers[0], replay, attribution=case.attribution, reference=case.shown_reference)
     correction_of = written if given is None else lambda _: given
-    result = _off_the_loop(lambda: examine_step(replay, step, correction_of))
+    result = off_the_loop(lambda: examine_step(replay, step, correction_of))
     on_test = options.get("on_test")
     if on_test is not None:
         on_test(result)
@@ -352,7 +352,7 @@ def find_decisive_step(
             on_test=options.get("on_test"),
         )
 
-    return _off_the_loop(search)
+    return off_the_loop(search)
 
 
 def replay_run(
@@ -388,7 +388,7 @@ def replay_run(
     recording = recording_of(run, store)
     runner = runner_for(recording, build_team, check, expected, is_judged=False)
     rules, chosen = ToolRules.of(tools), tape_mode(mode)
-    return _off_the_loop(lambda: replay_tape(runner, recording.trial.tape, until=until, mode=chosen, tools=rules))
+    return off_the_loop(lambda: replay_tape(runner, recording.trial.tape, until=until, mode=chosen, tools=rules))
 
 
 def resume(
@@ -441,10 +441,10 @@ def resume(
             f"tools says {undeclared.name!r} is 'live', and the run called it before step {step}: what it did would be "
             "missing. Declare it 'replayable' (it only reads), 'blocked' or 'rebuilt', or resume at step 0"
         )
-    return _off_the_loop(lambda: resume_tape(runner, recording.trial.tape, told, tools=rules))
+    return off_the_loop(lambda: resume_tape(runner, recording.trial.tape, told, tools=rules))
 
 
-def _off_the_loop(work: Callable[[], T]) -> T:
+def off_the_loop(work: Callable[[], T]) -> T:
     """Return ``work()``, called in a thread of its own where an event loop runs: teams start loops themselves."""
     if not loop_is_running():
         return work()

@@ -276,7 +276,7 @@ _UNKNOWN_AGREEMENT = 0.6
 
 
 @dataclass(frozen=True)
-class RunComparison:
+class ContrastedRuns:
     """A run, paired with each of the others."""
 
     run: RunView
@@ -332,7 +332,7 @@ def task_closeness(run: RunView, other: RunView) -> float:
     return cosine_of_words(run.task_words, other.task_words)
 
 
-def compare(run: RunView, others: Sequence[RunView]) -> RunComparison:
+def compare(run: RunView, others: Sequence[RunView]) -> ContrastedRuns:
     """Pair a run with each of ``others``, of which there must be one at least, the nearest first."""
     vectors = TermVectors([run, *others])
     rows, nearest = vectors.of(run), vectors.of(others[0])
@@ -342,7 +342,7 @@ def compare(run: RunView, others: Sequence[RunView]) -> RunComparison:
         theirs = vectors.of(other)
         pairings.append(pair(run, other, rows, theirs))
         likeness.append(pair(others[0], other, nearest, theirs).likeness)
-    return RunComparison(
+    return ContrastedRuns(
         run=run,
         pairings=tuple(pairings),
         closeness=tuple(task_closeness(run, other) for other in others),
