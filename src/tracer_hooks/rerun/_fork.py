@@ -116,6 +116,8 @@ def fork(
         raise ConfigError(f"at is {at!r}, expected the index of one of the run's {steps} steps")
     runner = runner_for(recording, build_team, check, expected)
     replay = StepReplay(runner, recorded, ReplayOptions(tools=ToolRules.of(tools)), on_trial=on_trial)
+    made: Callable[[], Trial]
+    control: Callable[[], Trial]
     if say is not None:
         change = f"{recorded.trajectory.steps[at].agent} says {say!r} at step {at}"
         made, control = lambda: replay.corrected(at, Correction(content=say)), lambda: replay.control(at)
