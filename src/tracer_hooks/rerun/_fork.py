@@ -17,7 +17,7 @@ from tracer_hooks.rerun._comparison import RunComparison, compare
 from tracer_hooks.rerun._replay import RecordedRun, off_the_loop, recording_of, runner_for
 from tracer_hooks.runtime import Check, Expected
 from tracer_hooks.schema import RunKind
-from tracer_hooks.store import RunStore, StoredRun
+from tracer_hooks.store import ForkedFrom, RunStore, StoredRun
 from tracer_hooks.telemetry import suppressed
 
 
@@ -134,19 +134,20 @@ def fork(
         change = f"other instructions for {', '.join(told)} from step {at} on"
         made, control = lambda: replay.run_from(at, RewriteInstructions(told)), lambda: replay.run_from(at)
 
+    parent = recording.run_id
     runs: list[Trial] = []
     controls: list[Trial] = []
 
     def make() -> None:
         for _ in range(n):
             runs.append(made())
-            _keep(runs[-1], store, is_diagnosed=True)
+            _keep(runs[-1], store, parent=ForkedFrom(run_id=parent, step=at, change=change, kind=given[0]))
             controls.append(control())
-            _keep(controls[-1], store, is_diagnosed=False)
+            _keep(controls[-1], store, parent=ForkedFrom(run_id=parent, step=at))
 
     off_the_loop(make)
     return Fork(
-        run_id=recording.run_id,
+        run_id=parent,
         step=at,
         change=change,
         runs=tuple(runs),
@@ -174,12 +175,12 @@ def _with_result(recorded: Trial, step: int, result: str) -> Trial:
     return replace(recorded, tape=tape)
 
 
-def _keep(trial: Trial, store: str | Path | None, *, is_diagnosed: bool) -> None:
+def _keep(trial: Trial, store: str | Path | None, *, parent: ForkedFrom) -> None:
     path = store_path(store)
     if path is None:
         return
     attribution = None
-    if is_diagnosed and trial.failed:
+    if parent.change and trial.failed:
         with suppressed():
             attribution = get_attributor("auto").attribute(trial.trajectory.model_copy(update={"reference": None}))
     kept = StoredRun.of(
@@ -187,6 +188,7 @@ def _keep(trial: Trial, store: str | Path | None, *, is_diagnosed: bool) -> None
         session_id=trial.trajectory.run_id,
         kind=RunKind.REPLAY,
         attribution=attribution,
+        parent=parent,
         tape=trial.tape.model_dump(mode="json", exclude_defaults=True),
     )
     with RunStore(path) as runs:

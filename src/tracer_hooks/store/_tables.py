@@ -6,7 +6,7 @@ import sqlalchemy as sa
 
 from tracer_hooks.errors import StoreError
 
-STORE_VERSION = 6
+STORE_VERSION = 7
 """Version of the tables; raised with every change of them, with a migration. Version 5 was version 4 with three tables
 and a column of ``runs`` for lessons, which were taken out again: nothing reads or changes what a file holds of them."""
 
@@ -38,10 +38,11 @@ MIGRATIONS = {
     ),
     4: (),
     5: ("ALTER TABLE runs ADD COLUMN tags TEXT",),
+    6: ("ALTER TABLE runs ADD COLUMN parent TEXT",),
 }
 """The statements under n turn tables of version n into version n + 1; they run inside the opening transaction."""
 
-ADDED_IN = {"tape": 2, "prompts": 4, "tags": 6}
+ADDED_IN = {"tape": 2, "prompts": 4, "tags": 6, "parent": 7}
 """Columns with the version that brought them: an older file that may not be changed is read without them."""
 
 PROMPTS_SINCE = 4
@@ -82,6 +83,7 @@ runs = sa.Table(
     sa.Column("tape", sa.LargeBinary),
     sa.Column("prompts", sa.Text),  # which accepted prompts the run was made on: short JSON
     sa.Column("tags", sa.Text),  # what the user says of it: JSON
+    sa.Column("parent", sa.Text),  # the run that it was made of, and the change: short JSON
 )
 
 # Prompts of a team: versions that are never deleted, which of them is used, and what was counted and done.

@@ -12,7 +12,7 @@ import tracer_hooks
 from tracer_hooks.cli.app import app
 from tracer_hooks.errors import ConfigError, ReplayError
 from tracer_hooks.schema import RunKind
-from tracer_hooks.store import RunStore
+from tracer_hooks.store import ForkedFrom, RunStore
 
 from .test_replaying import Duo, passes
 
@@ -26,7 +26,11 @@ def test_a_change_is_verified_beside_its_control_and_kept(tmp_path: Path) -> Non
     assert [step.differs for step in first.comparison.steps] == [("text",), ("text",)]
     with RunStore(file) as store:
         kept = store.get(first.control_runs[0].trajectory.run_id)
+        changed = store.get(first.runs[0].trajectory.run_id)
     assert (kept.kind, kept.outcome) == (RunKind.REPLAY, "failed")
+    recorded = run.last.trajectory.run_id
+    assert kept.parent == ForkedFrom(run_id=recorded, step=0)
+    assert changed.parent == ForkedFrom(run_id=recorded, step=0, change=first.change, kind="say")
     of_a_fork = tracer_hooks.fork(kept, at=0, say="5", n=1, build_team=duo.build_team, check=passes, store=file)
     assert of_a_fork.succeeded == (1, 0)
 

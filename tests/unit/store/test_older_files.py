@@ -54,7 +54,7 @@ def test_it_gets_the_tables_of_a_new_one_and_keeps_its_run(tmp_path: Path, versi
     assert {name: on for name, on in indexes(path).items() if "repair_counts" not in name} == indexes(new)
     assert not columns(path).keys() & set(LESSON_TABLES)
     with closing(sqlite3.connect(path)) as connection:
-        assert connection.execute("select version from schema_version").fetchall() == [(6,)]
+        assert connection.execute("select version from schema_version").fetchall() == [(7,)]
     store = RunStore(path)
     assert (store.get("old-1").trajectory.steps[0].content, store.get("old-1").tape) == ("six", None)
     assert {run.run_id: run.has_tape for run in store.list()} == {"old-1": False, "run-1": True}
@@ -106,7 +106,7 @@ def test_runs_and_prompts_are_written_and_the_lessons_stay(tmp_path: Path) -> No
         assert prompts.current(made.team) == made
     assert lessons_in(path) == before
     with closing(sqlite3.connect(path)) as connection:
-        assert connection.execute("select version from schema_version").fetchall() == [(6,)]
+        assert connection.execute("select version from schema_version").fetchall() == [(7,)]
 
 
 def test_it_is_read_without_a_change(tmp_path: Path) -> None:
