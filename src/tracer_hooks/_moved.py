@@ -70,6 +70,7 @@ NAMES = {
         "Spending": "tracer_hooks.budget",
         "Teller": "tracer_hooks.replay:RepairInjector",
     },
+    "tracer_hooks.diagnosis": {"fitted_only": "tracer_hooks_lab"},
     "tracer_hooks.evaluation": {
         **dict.fromkeys(_LAB_MEASURES, "tracer_hooks_lab"),
         "Calibration": "tracer_hooks.evaluation:CalibrationFigures",

@@ -49,6 +49,7 @@ COMMANDS: dict[str, list[list[str]] | None] = {
     "demo": None,
     "doctor": [[], ["--json"]],
     "label": [[".", "--out", "labels.jsonl", "--from-csv", "table.csv"]],
+    "publish": [["{run}", "phoenix://127.0.0.1:1"], ["no such" + HOSTILE.replace("\x00", ""), "phoenix://127.0.0.1:1"]],
     "replay": [["{run}", "--find"], ["no such" + HOSTILE.replace("\x00", "")]],
     "inject": None,
     "calibrate": None,

@@ -59,7 +59,16 @@ def test_show_tells_what_was_tried_with_any_attempt_of_the_call(command: Command
     assert logs[0] is None
     assert (logs[1]["stopped"], len(logs[1]["trials"])) == ("1 of 1 retries used", 1)
     page = command("runs", "export", ids(stored)[0], "--format", "html").out
-    assert "What was tried" in page
+    assert "The one trial did not help." in page
+
+
+def test_the_page_of_a_run_has_commands_that_find_it_where_it_is_stored(
+    stored: tracer_hooks.TeamRun, tmp_path: Path
+) -> None:
+    first = stored.attempts[0].trajectory.run_id[:12]
+    assert f"<span>label</span> <span>{first}</span>" in stored.report(tmp_path / "kept.html").read_text("utf-8")
+    unkept = tracer_hooks.run(lambda task: task, "x", check=lambda result: False, store="off")
+    assert "<span>label</span>" not in unkept.report(tmp_path / "unkept.html").read_text("utf-8")
 
 
 def test_export_in_every_format(command: Command, stored: tracer_hooks.TeamRun) -> None:

@@ -75,7 +75,7 @@ def demo_command(
     if absent:
         console.print(Text(f"not installed: {', '.join(absent)}. See: {program()} doctor", style="yellow"))
     passed = [run for run in runs.values() if run is not None and run.outcome is tracer_hooks.RunOutcome.SUCCEEDED]
-    _conclude(runs, len(passed), out)
+    _conclude(runs, len(passed), out, _overview(out))
     if is_scripted and len(passed) < len(runs):
         raise typer.Exit(FAILED)
 
@@ -182,10 +182,26 @@ def _course(run: tracer_hooks.TeamRun) -> Iterator[Text]:
     yield Text(f"-> recovered{which}: {done}", style="green")
 
 
-def _conclude(runs: Mapping[str, tracer_hooks.TeamRun | None], passed: int, folder: Path) -> None:
+def _overview(folder: Path) -> Path | None:
+    """Write pages on all stored runs beside the demo's; None where runs are not stored."""
+    from tracer_hooks.report import RunFilter, write_site
+    from tracer_hooks.store import RunStore
+
+    path = store_path(None)
+    if path is None:
+        return None
+    with RunStore(path, read_only=True) as kept, writing_page(folder / "runs", option="--out", kind=ConfigError):
+        return write_site(folder / "runs", kept, RunFilter()).index
+
+
+def _conclude(
+    runs: Mapping[str, tracer_hooks.TeamRun | None], passed: int, folder: Path, overview: Path | None
+) -> None:
     console = out_console()
     console.print()
     console.print(Text(f"{passed} of {len(runs)} teams passed in the end. A page on each: {folder}/*.html"))
+    if overview is not None:
+        console.print(Text(f"All stored runs on one page: {overview}"), soft_wrap=True)
     if shown := next((run for run in runs.values() if run is not None), None):
         run_id = shown.attempts[0].trajectory.run_id[:12]
         console.print(f"next: {program()} runs list\n      {program()} runs show {run_id}", soft_wrap=True)

@@ -47,7 +47,6 @@ if TYPE_CHECKING:  # at run time with the work: help needs no store, and a list 
 
     from tracer_hooks.datasets import LoadedRecord, OutcomeOverride
     from tracer_hooks.repair import RepairLog
-    from tracer_hooks.report import ReportRun
     from tracer_hooks.schema import Attribution, FindingKind, Step, Trajectory
     from tracer_hooks.store import Learnt, RunStore, RunSummary, StoredRun
 
@@ -226,12 +225,12 @@ def export_run(
     from tracer_hooks.schema import to_json
 
     with existing_store(store) as kept:
-        found = kept.get(run, with_tape=False)
+        found = kept.get(run, with_tape=file_format is ExportFormat.HTML)
         attempts = kept.attempts(found.session_id) if file_format is ExportFormat.HTML else ()
     if file_format is ExportFormat.HTML:
-        from tracer_hooks.report import render_html
+        from tracer_hooks.report import ReportRun, render_html
 
-        text = render_html(_report(attempts or (found,)))
+        text = render_html(ReportRun.of_stored(attempts or (found,), has_tape=found.tape is not None))
     elif file_format is ExportFormat.OTLP:
         from tracer_hooks.telemetry import export_request, to_spans
 
@@ -310,28 +309,6 @@ def _heading_kind(found: Attribution | None) -> str:
         return "-"
     blamed = next((each for each in found.findings if each.step == found.step and each.leads_to_answer), None)
     return (found.heading_finding or blamed or found.findings[0]).kind.value
-
-
-def _report(attempts: Sequence[StoredRun]) -> ReportRun:
-    from tracer_hooks.repair import RepairLog
-    from tracer_hooks.report import ReportAttempt, ReportRun
-
-    logs = (RepairLog.model_validate(run.repair) for run in reversed(attempts) if run.repair is not None)
-    return ReportRun(
-        team=attempts[0].team,
-        framework=attempts[0].framework,
-        task=attempts[0].task,
-        attempts=[
-            ReportAttempt(
-                number=run.attempt,
-                trajectory=run.trajectory,
-                attribution=run.attribution,
-                prompts=run.prompts.words if run.prompts is not None else "",
-            )
-            for run in attempts
-        ],
-        repair=next(logs, None),
-    )
 
 
 @runs_app.command("delete")

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from tracer_hooks.diagnosis._protocol import Fittable as Fittable
     from tracer_hooks.diagnosis._protocol import Scorer as Scorer
     from tracer_hooks.diagnosis._protocol import StepScores as StepScores
-    from tracer_hooks.diagnosis._protocol import fitted_only as fitted_only
     from tracer_hooks.diagnosis._recurring import FindingExample as FindingExample
     from tracer_hooks.diagnosis._recurring import RecurringFinding as RecurringFinding
     from tracer_hooks.diagnosis._recurring import RecurringFindings as RecurringFindings

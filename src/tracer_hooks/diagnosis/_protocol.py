@@ -152,19 +152,3 @@ class Fittable(Protocol):
     def save(self, directory: Path) -> None:
         """Write what :func:`~tracer_hooks.diagnosis.get_attributor` needs to load this attributor again."""
         ...
-
-
-@runtime_checkable
-class FitsUnmeasured(Protocol):
-    """An attributor that can be fitted without measuring what that gains, for those who measure it themselves."""
-
-    def fitted(self, labeled: Sequence[LabeledTrajectory], *, seed: int = 0) -> Attributor:
-        """The attributor that ``fit`` gives, without its report."""
-        ...
-
-
-def fitted_only(attributor: Fittable, labeled: Sequence[LabeledTrajectory], *, seed: int) -> Attributor:
-    """Return what ``fit`` gives, measured only where there is no other way."""
-    if isinstance(attributor, FitsUnmeasured):
-        return attributor.fitted(labeled, seed=seed)
-    return attributor.fit(labeled, seed=seed)[0]

@@ -307,8 +307,8 @@ def render_evaluation(report: EvaluationReport, *, made_at: datetime | None = No
             facts=[counted(report.runs, "run"), ", ".join(attributors), f"tracer-hooks {report.tracer_hooks}"],
             groups=[(f"g{number}", group, list(tables_of(group))) for number, group in enumerate(report.groups)],
             group_size=group_size,
-            style=asset("report.css") + _asset("evaluation.css"),
-            made_at=made_at or datetime.now(UTC),
+            style=asset("style.css") + _asset("evaluation.css"),
+            generated_at=made_at or datetime.now(UTC),
         )
     )
 

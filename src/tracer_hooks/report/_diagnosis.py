@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Set
 from typing import TYPE_CHECKING
 
+from tracer_hooks.report._way import value_way
 from tracer_hooks.report._wording import View, clean, in_seconds, one_line, styled
-from tracer_hooks.schema import Attribution, RunOutcome, Trajectory, explanation
+from tracer_hooks.schema import (
+    LIKELY_FROM,
+    Attribution,
+    RunOutcome,
+    Trajectory,
+    explanation,
+)
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -72,23 +79,62 @@ def _is_hooked(trajectory: Trajectory) -> bool:
 _LONGEST = 600
 
 
-def diagnosis_view(attribution: Attribution, shown: Set[int], trajectory: Trajectory | None = None) -> View:
+def diagnosis_view(attribution: Attribution, shown: Set[int], trajectory: Trajectory) -> View:
     """``attribution`` for the template."""
-    lines = list(explanation(attribution))
-    mode = attribution.error_mode
+    heading, *lines = explanation(attribution)
+    quote = lines.pop(0).text if attribution.heading_finding is not None and attribution.heading_finding.quote else ""
+    way = value_way(attribution, trajectory)
+    is_blamed = attribution.certainty in ("clear", "likely")
+    places = () if is_blamed or attribution.certainty is None else attribution.places
     return dict(
-        verdict=clean(lines[0].text),
-        certainty=attribution.certainty or "",
-        abstained=attribution.certainty is None,
-        agent=clean(attribution.agent or ""),
+        title=_TITLES[attribution.certainty],
+        verdict=clean(heading.text),
+        quote=one_line(quote, _LONGEST),
+        certainty=attribution.certainty or "abstained",
+        tone=_TONES.get(attribution.certainty, ""),
+        sure=tuple(_sureness(attribution)),
+        agent=clean(attribution.agent or "") if is_blamed else "",
         step=attribution.step,
         linked=attribution.step in shown,
-        percent=f"{attribution.confidence:.0%}",
-        mode="" if mode is None else f"{mode.title} ({mode.value})",
-        lines=[dict(role=line.role, text=one_line(line.text, _LONGEST)) for line in lines[1:] if line.role != "advice"],
+        mode=_mode(attribution),
+        lines=[
+            dict(role=line.role, text=one_line(line.text, _LONGEST))
+            for line in lines
+            if line.role not in ("advice", "way", "start")
+        ],
+        places=[dict(step=each.step, agent=clean(each.agent), linked=each.step in shown) for each in places],
+        value=one_line(way.value, 60),
+        way=[
+            dict(step=stop.step, agent=clean(stop.agent), words=one_line(stop.words, 160), linked=stop.step in shown)
+            for stop in way.stops
+        ],
+        way_tone=_TONES.get(attribution.certainty, "") if way.is_blamed else "",
         suggestion=one_line(suggestion(attribution, trajectory), _LONGEST),
         source=_source(attribution),
     )
+
+
+_TITLES = {"clear": "What went wrong", "likely": "What went wrong", "weak": "Where to look", None: "What is known"}
+_TONES: dict[str | None, str] = {"clear": "failed", "likely": "open"}
+
+
+def _mode(attribution: Attribution) -> str:
+    mode = attribution.error_mode
+    is_blamed = attribution.certainty in ("clear", "likely")
+    return f"{mode.title} ({mode.value})" if is_blamed and mode is not None else ""
+
+
+def _sureness(attribution: Attribution) -> Iterator[str]:
+    """How sure the diagnosis is, and from what."""
+    confidence = f"confidence {attribution.confidence:.0%}"
+    if attribution.certainty == "clear":
+        yield f"Clear, {confidence}: the rejected answer rests on what was found."
+    elif attribution.certainty == "likely":
+        yield f"Likely, not certain: {confidence}."
+    elif attribution.certainty == "weak":
+        yield f"Weak: no step reaches a confidence of {LIKELY_FROM:.0%}, so nobody is blamed."
+    if attribution.certainty is not None and attribution.attributor.endswith("+fit"):
+        yield "The confidence is fitted to labelled runs of your own."
 
 
 def _source(attribution: Attribution) -> str:

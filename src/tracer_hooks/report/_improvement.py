@@ -95,6 +95,7 @@ def render_improvement(found: ReportImprovement) -> str:
         .get_template("improvement.html.j2")
         .render(
             found=found,
+            tone="open" if found.tone == "spread" else found.tone,
             team=one_line(found.team or "Unnamed team", 200),
             framework=one_line(found.framework, 60),
             notes=[clean(note) for note in found.notes],
@@ -107,7 +108,8 @@ def render_improvement(found: ReportImprovement) -> str:
             left_out=max(0, len(found.refused) - _MOST_REFUSED),
             provenance=[(one_line(name, 80), one_line(value, 600)) for name, value in found.provenance],
             next=[clean(one).split("`") for one in found.next],
-            style=asset("report.css") + asset("improvement.css"),
+            style=asset("style.css"),
+            generated_at=found.generated_at,
             clean=clean,
         )
     )

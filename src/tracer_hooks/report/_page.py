@@ -6,7 +6,7 @@ import base64
 import functools
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.resources import files
@@ -18,9 +18,12 @@ from urllib.parse import quote
 from tracer_hooks._files import make_folder, opener
 from tracer_hooks._text import counted
 from tracer_hooks.repair import PastTrial
+from tracer_hooks.report._course import lane_map
 from tracer_hooks.report._diagnosis import diagnosis_view
-from tracer_hooks.report._steps import shown_steps, step_views, texts_of, timeline
-from tracer_hooks.report._trials import ReportAttempt, ReportRun, trials_view
+from tracer_hooks.report._run import ReportAttempt, ReportRun, next_acts
+from tracer_hooks.report._steps import ROLES, StepViews, roles_of, shown_steps, texts_of
+from tracer_hooks.report._trials import evidence_of_replays, tree_view
+from tracer_hooks.report._way import ValueWay, value_way
 from tracer_hooks.report._wording import (
     OUTCOMES,
     Excerpt,
@@ -41,8 +44,8 @@ PAGE_BUDGET = 1_500_000
 """Bytes that the texts of all steps may take together; the rest of the page comes on top."""
 
 
-def render_html(run: ReportRun) -> str:
-    """The report of ``run`` as a self-contained page.
+def render_html(run: ReportRun, *, nav: Sequence[tuple[str, str, bool]] = ()) -> str:
+    """The report of ``run`` as a self-contained page, with ``nav``, links to the other pages of a site.
 
     The page loads nothing from anywhere, works without JavaScript, and stays small: long texts and very long runs are
     cut, with a note that says so. Everything from the run is escaped.
@@ -50,35 +53,37 @@ def render_html(run: ReportRun) -> str:
     limit = _limit(run)
     trials = _trials(run)
     attempts = [
-        _attempt_view(attempt, position, limit, trials.get(attempt.number))
+        _attempt_view(run, attempt, f"a{position}", limit, trials.get(attempt.number))
         for position, attempt in enumerate(run.attempts, start=1)
     ]
     shown = {attempt["key"]: attempt["shown"] for attempt in attempts}
     first = run.attempts[0].trajectory if run.attempts else None
-    last = run.attempts[-1].trajectory if run.attempts else None
-    outcome = last.outcome if last is not None else RunOutcome.UNKNOWN
+    outcome = run.attempts[-1].trajectory.outcome if run.attempts else RunOutcome.UNKNOWN
     task = run.task or (first.task if first else "")
-    script = asset("report.js")
+    at_top = next((place for place, each in enumerate(run.attempts) if _told(each) is not None), -1)
+    script = asset("page.js")
     return (
         environment()
-        .get_template("report.html.j2")
+        .get_template("run.html.j2")
         .render(
             team=one_line(run.team or (first.team if first else "") or "Unnamed team", 200),
             framework=one_line(run.framework or (first.framework if first else ""), 60),
-            task=excerpt(task, limit=8000, fold_from=600) if task else None,
+            task=excerpt(task, limit=8000, fold_from=240) if task else None,
             outcome=outcome.value,
             outcome_word=OUTCOMES[outcome],
             attempts=attempts,
-            tried=None
-            if run.repair is None
-            else trials_view(run.repair, run.attempts, lambda key, step: step in shown.get(key, ())),
+            top=attempts[at_top] if attempts else None,
+            acts=next_acts(run, run.attempts[at_top]) if attempts else (),
+            evidence=tuple(evidence_of_replays(run)),
+            tree=tree_view(run, attempts, lambda key, step: step in shown.get(key, ())) if attempts else None,
             facts=(
                 *_facts([_PageBudget.of(each.trajectory, trials.get(each.number)) for each in run.attempts]),
                 # all attempts of a call are on the same prompts
                 *(clean(f"prompts: {attempt.prompts}") for attempt in run.attempts[:1] if attempt.prompts),
             ),
             generated_at=run.generated_at,
-            style=asset("report.css"),
+            nav=nav,
+            style=asset("style.css"),
             script=script,
             # Only this very script may run: a second wall, should escaping ever fail.
             script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
@@ -104,33 +109,65 @@ def write_page(path: str | os.PathLike[str], text: str) -> Path:
     return target
 
 
-def _attempt_view(attempt: ReportAttempt, position: int, limit: int, trial: PastTrial | None) -> View:
-    trajectory, attribution = attempt.trajectory, attempt.attribution
+def _attempt_view(run: ReportRun, attempt: ReportAttempt, key: str, limit: int, trial: PastTrial | None) -> View:
+    trajectory, attribution = attempt.trajectory, _told(attempt)
     steps = shown_steps(trajectory, attribution)
     shown = frozenset(step.index for step in steps)
+    way = value_way(attribution, trajectory) if attribution is not None else ValueWay()
+    roles = roles_of(attribution, way.passed_on)
+    places = {clean(name): one_line(place, 200) for name, place in run.places.items()}
+    got = (attribution.got if attribution is not None else None) or ""
+    expected = trajectory.reference or (attribution.expected if attribution is not None else None)
     return dict(
-        key=f"a{position}",
+        key=key,
         number=attempt.number,
         outcome=trajectory.outcome.value,
         outcome_word=OUTCOMES[trajectory.outcome],
+        tone="succeeded" if trajectory.outcome is RunOutcome.SUCCEEDED else "",
+        verdict=_UNDIAGNOSED[trajectory.outcome],
         reason=one_line(trajectory.outcome_reason or "", 600),
+        reason_title=_REASONS[trajectory.outcome],
         notes=tuple(one_line(note, 600) for note in attempt.notes),
         facts=_facts([_PageBudget.of(trajectory, trial)]),
         run_id=one_line(trajectory.run_id, 80),
-        output=_short(trajectory.final_output),
-        reference=_short(trajectory.reference),
-        diagnosis=_diagnosis(attempt, shown),
-        timeline=timeline(trajectory, steps, attribution) if steps else None,
-        steps=step_views(trajectory, steps, attribution, limit=limit),
+        output=_short(trajectory.final_output or got, got),
+        reference=_short(expected),
+        diagnosis=None if attribution is None else diagnosis_view(attribution, shown, trajectory),
+        code=_code(attribution, places),
+        map=lane_map(steps, trajectory.agent_names, roles, [stop.step for stop in way.stops], ROLES, places)
+        if steps
+        else None,
+        course=StepViews(attribution, roles, places, limit=limit).course(steps),
         shown=shown,
-        step_count=len(trajectory.steps),
     )
 
 
-def _diagnosis(attempt: ReportAttempt, shown: frozenset[int]) -> View | None:
-    if attempt.attribution is None:
-        return None
-    return diagnosis_view(attempt.attribution, shown, attempt.trajectory)
+def _told(attempt: ReportAttempt) -> Attribution | None:
+    """The diagnosis; that a run which succeeded shows no sign of failure is none."""
+    found = attempt.attribution
+    has_succeeded = attempt.trajectory.outcome is RunOutcome.SUCCEEDED
+    return None if found is None or (has_succeeded and found.certainty is None) else found
+
+
+_REASONS = {
+    RunOutcome.SUCCEEDED: "Why it counts as succeeded",
+    RunOutcome.FAILED: "Why it counts as failed",
+    RunOutcome.UNKNOWN: "How it ended",
+}
+_UNDIAGNOSED = {
+    RunOutcome.SUCCEEDED: "The run succeeded.",
+    RunOutcome.FAILED: "The run failed, and it was not diagnosed.",
+    RunOutcome.UNKNOWN: "Nothing says whether this run failed.",
+}
+
+
+def _code(attribution: Attribution | None, places: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """Where the blamed agent stands in the user's code, as far as it was recorded."""
+    if attribution is None or attribution.certainty not in ("clear", "likely"):
+        return ()
+    agent = clean(attribution.agent or "")
+    keys = ((f"agent {agent}", agent), (f"prompt {agent}", "its prompt"))
+    return tuple((what, places[key]) for key, what in keys if key in places)
 
 
 def _limit(run: ReportRun) -> int:
@@ -138,8 +175,12 @@ def _limit(run: ReportRun) -> int:
     return fair_limit(chain.from_iterable(texts_of(steps) for steps in shown), PAGE_BUDGET)
 
 
-def _short(text: str | None) -> Excerpt | None:
-    return excerpt(text, limit=4000, fold_from=400) if text and text.strip() else None
+def _short(text: str | None, answer: str = "") -> Excerpt | None:
+    """An answer; what is compared of it is marked where more is said around it."""
+    if not text or not text.strip():
+        return None
+    quotes = [answer] if len(answer) < len(text) // 2 and any(map(str.isalnum, answer)) else []
+    return excerpt(text, limit=4000, fold_from=240, quotes=quotes)
 
 
 class _PageBudget(NamedTuple):
@@ -225,16 +266,16 @@ def write_index(path: Path, entries: Sequence[IndexEntry]) -> Path:
 
 def _render(rows: Sequence[View], entries: Sequence[IndexEntry]) -> str:
     answers = [_attribution(entry) for entry in entries]
-    abstained = [answer.abstained for answer in answers if answer is not None]
+    named = [answer.certainty in ("clear", "likely") for answer in answers if answer is not None]
     return (
         environment()
         .get_template("index.html.j2")
         .render(
             rows=rows,
-            named=abstained.count(False),
-            abstained=abstained.count(True),
+            named=named.count(True),
+            unnamed=named.count(False),
             failed=answers.count(None),
-            style=asset("report.css"),
+            style=asset("style.css"),
             generated_at=datetime.now(UTC),
         )
     )
@@ -245,8 +286,10 @@ def _index_row(entry: IndexEntry, page: str) -> View:
     answer = _attribution(entry)
     if answer is None:
         return row | dict(problem=one_line(entry.problem or "no diagnosis", 300))
-    if answer.abstained:
-        return row | dict(problem=one_line(answer.abstained_reason or "abstained", 300))
+    if answer.certainty not in ("clear", "likely"):
+        places = ", ".join(f"step {each.step} ({each.agent})" for each in answer.places)
+        start = f" Places to start: {places}." if answer.certainty is not None and places else ""
+        return row | dict(problem=one_line(f"{answer.headline}{start}", 400))
     return row | dict(
         agent=one_line(answer.agent or "", 120),
         step="" if answer.step is None else str(answer.step),

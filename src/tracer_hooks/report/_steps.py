@@ -1,196 +1,47 @@
-"""Steps of a run on a page: one by one, and on a timeline."""
+"""Steps of a run on a page, one by one: what each says, what it was shown, and what it is to the diagnosis."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import chain, pairwise
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Final
 
+from tracer_hooks.report._course import Fold, rows_of, stretches
 from tracer_hooks.report._wording import KINDS, Excerpt, View, clean, excerpt, in_seconds, lasted, one_line
-from tracer_hooks.schema import Attribution, Candidate, Step, StepInput, ToolCall, Trajectory
+from tracer_hooks.schema import Attribution, Step, StepInput, ToolCall, Trajectory
 
-ON_PAGE: Final = 8
-"""How many a page lists, and marks in its timeline."""
-_LEAST: Final = 0.005  # below it a belief reads 0%
-
-
-def visible_candidates(attribution: Attribution) -> list[Candidate]:
-    """The candidates, best first, without those whose belief would read 0%."""
-    return [each for each in attribution.candidates if each.score >= _LEAST]
-
-
-LANE_HEIGHT = 44
-TOP = 40  # room for the decisive step's flag
-BOTTOM = 30
-_PIXELS_PER_STEP = 15
-_TAKES_OVER_WITHIN = 3  # steps; a supervisor may announce the recipient first
-COLOURS = 8
-"""How many colours the style sheet has for agents; they come round again after that."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class TimelineMark:
-    """One step in the timeline; ``x`` is in percent of the width, ``y`` in pixels."""
-
-    index: int
-    x: float
-    y: int
-    shape: str
-    colour: int
-    label: str
-    role: str
-    """``decisive``, ``start``, ``spread``, ``candidate``, or empty."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Timeline:
-    """Everything that the template draws."""
-
-    top: int
-    height: int
-    min_width: int
-    lanes: tuple[View, ...]
-    marks: tuple[TimelineMark, ...]
-    moves: tuple[View, ...]
-    ticks: tuple[tuple[float, int], ...]
-    focus: TimelineMark | None
-    """The step that the diagnosis names: the decisive one, or a place to start."""
-    idle: tuple[str, ...]
-    """Members of the team that never acted."""
-    shapes: tuple[tuple[str, str], ...]
-    """The shapes that occur, with what they mean."""
-    roles: tuple[tuple[str, str], ...]
-    """The rings that occur, with what they mean."""
-
-    @property
-    def flag_anchor(self) -> str:
-        """Text anchor of the named step's flag, so that it stays inside at both edges."""
-        if self.focus is None or 8 <= self.focus.x <= 92:
-            return "middle"
-        return "start" if self.focus.x < 8 else "end"
-
-    @property
-    def flag(self) -> str:
-        """Return what the flag of the named step says."""
-        if self.focus is None:
-            return ""
-        what = "decisive error" if self.focus.role == "decisive" else "place to start"
-        return f"{what}, step {self.focus.index}"
-
-
-def colours_of(trajectory: Trajectory) -> dict[str, int]:
-    """A colour number for each agent, the same in every attempt of a team with the same members."""
-    return {agent: position % COLOURS for position, agent in enumerate(trajectory.agent_names)}
-
-
-def timeline(trajectory: Trajectory, steps: Sequence[Step], attribution: Attribution | None) -> Timeline:
-    """The timeline of ``steps``, which are those steps of the trajectory that the page shows."""
-    colours = colours_of(trajectory)
-    acted = {step.agent for step in steps}
-    agents = [agent for agent in trajectory.agent_names if agent in acted]
-    roles = _roles(attribution)
-    top = TOP if _FOCUS & set(roles.values()) else TOP // 4
-    rows = {agent: top + LANE_HEIGHT * row + LANE_HEIGHT // 2 for row, agent in enumerate(agents)}
-    # in percent of the width; half a step stays free at both ends
-    places = {step.index: round((position + 0.5) * 100 / len(steps), 3) for position, step in enumerate(steps)}
-    marks = tuple(
-        TimelineMark(
-            index=step.index,
-            x=places[step.index],
-            y=rows[step.agent],
-            shape=_shape(step),
-            colour=colours[step.agent],
-            label=_label(step, roles.get(step.index, "")),
-            role=roles.get(step.index, ""),
-        )
-        for step in steps
-    )
-    return Timeline(
-        top=top,
-        height=top + LANE_HEIGHT * len(agents) + BOTTOM,
-        min_width=_PIXELS_PER_STEP * len(steps),
-        lanes=tuple(
-            dict(
-                agent=one_line(agent, 80),
-                y=rows[agent],
-                colour=colours[agent],
-                steps=sum(1 for step in trajectory.steps if step.agent == agent),
-            )
-            for agent in agents
-        ),
-        marks=marks,
-        moves=tuple(_moves(steps, places, rows)),
-        ticks=_ticks(steps, places),
-        focus=next((mark for mark in marks if mark.role in _FOCUS), None),
-        idle=tuple(one_line(agent, 80) for agent in trajectory.agent_names if agent not in acted),
-        shapes=tuple(each for each in _SHAPES.items() if any(mark.shape == each[0] for mark in marks)),
-        roles=tuple(each for each in _RINGS.items() if any(mark.role == each[0] for mark in marks)),
-    )
-
-
-def _roles(attribution: Attribution | None) -> dict[int, str]:
-    if attribution is None:
-        return {}
-    roles = {candidate.step: "candidate" for candidate in visible_candidates(attribution)[:ON_PAGE]}
-    roles.update({each.step: "spread" for each in attribution.findings if each.step is not None})
-    if attribution.step is not None and attribution.certainty is not None:
-        roles[attribution.step] = "start" if attribution.certainty == "weak" else "decisive"
-    return roles
-
-
-_FOCUS = {"decisive", "start"}
-_RINGS = {
-    "decisive": "decisive error step",
-    "start": "place to start",
-    "spread": "something was found here",
-    "candidate": "other candidate",
-}
-_SHAPES = {
-    "message": "message",
-    "tool_call": "tool call",
-    "failed": "failed tool call",
-    "handoff": "hand-off",
-    "error": "error",
-}
-
-
-def _shape(step: Step) -> str:
-    return "failed" if step.failed_tools else step.kind.value
-
-
-def _label(step: Step, role: str) -> str:
-    what = _SHAPES[_shape(step)] + (f", {_RINGS[role]}" if role else "")
-    said = one_line(step.content or step.error or ", ".join(call.name for call in step.tool_calls), 90)
-    return f"Step {step.index}, {one_line(step.agent, 60)}, {what}" + (f": {said}" if said else "")
-
-
-def _moves(steps: Sequence[Step], places: dict[int, float], rows: dict[str, int]) -> Iterator[View]:
-    """A line wherever another agent goes on; from an explicit hand-off to where the recipient takes over."""
-
-    def move(before: Step, after: Step, *, handoff: bool) -> View:
-        x1, x2 = places[before.index], places[after.index]
-        return dict(x1=x1, y1=rows[before.agent], x2=x2, y2=rows[after.agent], handoff=handoff)
-
-    for position, (step, following) in enumerate(pairwise(steps)):
-        soon = steps[position + 1 : position + 1 + _TAKES_OVER_WITHIN]
-        taker = next((each for each in soon if each.agent == step.recipient != step.agent), None)
-        if taker is not None:
-            yield move(step, taker, handoff=True)
-        if following.agent != step.agent and following is not taker:
-            yield move(step, following, handoff=False)
-
-
-def _ticks(steps: Sequence[Step], places: dict[int, float]) -> tuple[tuple[float, int], ...]:
-    every = next(size for size in (1, 5, 10, 20, 50, 100, 10**9) if len(steps) <= size * 24)
-    return tuple((places[step.index], step.index) for step in steps if step.index % every == 0)
-
-
-MOST_STEPS = 400
+MOST_STEPS: Final = 500
 """Steps of one attempt that a page shows; of a longer run, those that matter and those around them."""
 _NEIGHBOURS = 12
 _ONE_LINE = 88
+_FIRST_WORDS = 110
+ROLES: Final = {
+    "decisive": "decisive error step",
+    "likely": "probably here",
+    "start": "place to start",
+    "found": "finding",
+    "way": "passed it on",
+}
+"""What a step is to the diagnosis, with the words for it; none is surer than the diagnosis."""
+
+
+def roles_of(attribution: Attribution | None, way: Iterable[int] = ()) -> dict[int, str]:
+    """The steps that tell something.
+
+    Args:
+        attribution: The diagnosis.
+        way: Steps that passed the blamed value on.
+    """
+    if attribution is None:
+        return {}
+    roles = {each.step: "found" for each in attribution.findings if each.step is not None}
+    if attribution.certainty == "weak":
+        roles.update({each.step: "start" for each in attribution.places})
+    elif attribution.step is not None and attribution.certainty is not None:
+        roles.update(dict.fromkeys(way, "way"))
+        roles[attribution.step] = "decisive" if attribution.certainty == "clear" else "likely"
+    return roles
 
 
 def shown_steps(trajectory: Trajectory, attribution: Attribution | None) -> list[Step]:
@@ -213,16 +64,80 @@ def texts_of(steps: Iterable[Step]) -> Iterator[str]:
             yield from (pretty(call.arguments), call.result or "", call.error or "")
 
 
-def step_views(
-    trajectory: Trajectory, steps: Sequence[Step], attribution: Attribution | None, *, limit: int
-) -> list[View]:
-    """``steps`` ready for the template; ``limit`` is what each text may take."""
-    colours = colours_of(trajectory)
-    before = [-1, *(step.index for step in steps)]
-    return [
-        _view(step, attribution, limit, colour=colours[step.agent], skipped=step.index - previous - 1)
-        for previous, step in zip(before, steps, strict=False)
-    ]
+class StepViews:
+    """Makes the steps of one attempt ready for the template."""
+
+    def __init__(
+        self, attribution: Attribution | None, roles: Mapping[int, str], places: Mapping[str, str], *, limit: int
+    ) -> None:
+        self._attribution = attribution
+        self._roles = roles
+        self._places = places
+        self._limit = limit
+        self._skipped: dict[int, int] = {}
+
+    def course(self, steps: Sequence[Step]) -> list[View]:
+        """``steps`` in stretches; each has branches of rows, and a row is a step or a fold of several."""
+        before = [-1, *(step.index for step in steps)]
+        self._skipped = {
+            step.index: step.index - last - 1
+            for last, step in zip(before, steps, strict=False)
+            if step.index > last + 1
+        }
+        views = []
+        for stretch in stretches(steps):
+            branches = [
+                dict(
+                    agents=", ".join(one_line(name, 40) for name in dict.fromkeys(s.agent for s in branch.steps)),
+                    rows=[self._row(row) for row in rows_of(branch.steps, self._roles)],
+                )
+                for branch in stretch.branches
+            ]
+            views.append(dict(is_parallel=stretch.is_parallel, branches=branches))
+        return views
+
+    def _row(self, row: Step | Fold) -> View:
+        if isinstance(row, Fold):
+            return dict(title=row.title, steps=[self._step(step) for step in row.steps])
+        return dict(title="", steps=[self._step(row)])
+
+    def _step(self, step: Step) -> View:
+        quotes = _quotes(self._attribution, step.index)
+        role = self._roles.get(step.index, "")
+
+        def cut(text: str | None) -> Excerpt | None:
+            return excerpt(text, limit=self._limit, quotes=quotes) if text else None
+
+        return dict(
+            index=step.index,
+            agent=clean(step.agent),
+            place=self._places.get(f"agent {step.agent}", ""),
+            kind=_kind(step),
+            has_failed=bool(step.failed_tools or step.error),
+            role=role,
+            role_words=ROLES.get(role, ""),
+            first_words=_first_words(step),
+            content=cut(step.content),
+            error=cut(step.error),
+            inputs=tuple(_input(each, self._limit) for each in step.inputs),
+            tools=tuple(self._tool(call, quotes) for call in step.tool_calls),
+            recipient=clean(step.recipient or ""),
+            facts=tuple(_facts(step)),
+            skipped=self._skipped.get(step.index, 0),
+        )
+
+    def _tool(self, call: ToolCall, quotes: Sequence[str]) -> View:
+        def cut(text: str | None) -> Excerpt | None:
+            return excerpt(text, limit=self._limit, quotes=quotes, fold_from=500) if text else None
+
+        return dict(
+            name=clean(call.name),
+            place=self._places.get(f"tool {call.name}", ""),
+            attempts=call.attempts,
+            arguments=cut(pretty(call.arguments)),
+            result=cut(call.result),
+            error=cut(call.error),
+        )
 
 
 def pretty(value: object) -> str:
@@ -235,29 +150,19 @@ def pretty(value: object) -> str:
     return line if len(line) <= _ONE_LINE else json.dumps(value, indent=2, ensure_ascii=False)
 
 
-def _view(step: Step, attribution: Attribution | None, limit: int, *, colour: int, skipped: int) -> View:
-    quotes = _quotes(attribution, step.index)
-    role = _role(attribution, step.index)
+def _kind(step: Step) -> str:
+    names = list(dict.fromkeys(one_line(call.name, 40) for call in step.tool_calls))
+    if names:
+        return f"calls {', '.join(names[:3])}" + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    if step.recipient:
+        return f"hands over to {one_line(step.recipient, 40)}"
+    return "" if KINDS[step.kind] == "message" else KINDS[step.kind]
 
-    def cut(text: str | None) -> Excerpt | None:
-        return excerpt(text, limit=limit, quotes=quotes) if text else None
 
-    return dict(
-        index=step.index,
-        agent=clean(step.agent),
-        colour=colour,
-        kind=KINDS[step.kind],
-        css="failed" if step.failed_tools else step.kind.value,
-        role=role,
-        content=cut(step.content),
-        error=cut(step.error),
-        inputs=tuple(_input(each, limit) for each in step.inputs),
-        tools=tuple(_tool(call, limit, quotes) for call in step.tool_calls),
-        recipient=clean(step.recipient or ""),
-        facts=tuple(_facts(step)),
-        skipped=skipped,
-        open_inputs=role in ("decisive", "start") and len(step.inputs) <= 4,
-    )
+def _first_words(step: Step) -> str:
+    failed = next((call.error for call in step.tool_calls if call.error), None)
+    result = next((call.result for call in step.tool_calls if call.result), None)
+    return one_line(step.error or failed or step.content or result or "", _FIRST_WORDS)
 
 
 def _input(given: StepInput, limit: int) -> View:
@@ -265,19 +170,6 @@ def _input(given: StepInput, limit: int) -> View:
     text = given.text if given.step is None else None
     return dict(
         source=clean(given.source), step=given.step, text=excerpt(text, limit=limit, fold_from=300) if text else None
-    )
-
-
-def _tool(call: ToolCall, limit: int, quotes: Sequence[str]) -> View:
-    def cut(text: str | None) -> Excerpt | None:
-        return excerpt(text, limit=limit, quotes=quotes, fold_from=500) if text else None
-
-    return dict(
-        name=clean(call.name),
-        attempts=call.attempts,
-        arguments=cut(pretty(call.arguments)),
-        result=cut(call.result),
-        error=cut(call.error),
     )
 
 
@@ -300,16 +192,6 @@ def _quotes(attribution: Attribution | None, index: int) -> list[str]:
     quotes = [each.quote for each in attribution.findings if each.step == index]
     quotes += [each.quote for each in attribution.evidence if each.step == index]
     return [quote for quote in quotes if quote]
-
-
-def _role(attribution: Attribution | None, index: int) -> str:
-    if attribution is None:
-        return ""
-    if attribution.step == index and attribution.certainty is not None:
-        return "start" if attribution.certainty == "weak" else "decisive"
-    if any(each.step == index for each in attribution.findings):
-        return "spread"
-    return "evidence" if any(each.step == index for each in attribution.evidence) else ""
 
 
 def _telling(attribution: Attribution | None) -> Iterator[int]:

@@ -1,15 +1,15 @@
-"""Trials of repairs: what a page and a terminal say of each, and the records of a run that a page is made of."""
+"""Trials of repairs: what a page and a terminal say of each."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from tracer_hooks.repair import PastTrial, Repair, RepairLog, RepairTarget
-from tracer_hooks.report._wording import View, clean, excerpt, in_seconds, one_line, prompt_diff, styled
-from tracer_hooks.schema import Attribution, RunOutcome, Trajectory, Usage
+from tracer_hooks.report._run import ReportFork, ReportRun
+from tracer_hooks.report._wording import OUTCOMES, View, clean, excerpt, in_seconds, one_line, prompt_diff, styled
+from tracer_hooks.schema import RunOutcome, Trajectory, Usage
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -199,68 +199,69 @@ def _below(*parts: tuple[str, str]) -> RenderableType:
     return Padding(styled(*parts), (0, 0, 0, 6), expand=False)
 
 
-@dataclass(frozen=True, kw_only=True)
-class ReportAttempt:
-    """One attempt of a call."""
-
-    number: int
-    """Position among the attempts, from 1."""
-    trajectory: Trajectory
-    """What happened."""
-    attribution: Attribution | None = None
-    """The diagnosis, when one was made."""
-    prompts: str = ""
-    """Which accepted prompts it was made on, in words; empty where there were none."""
-    notes: Sequence[str] = ()
-    """Sentences to read with the diagnosis: who said how the run ended, and what the trace lacks."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReportRun:
-    """One call of a team with all its attempts."""
-
-    attempts: Sequence[ReportAttempt]
-    """The attempts, the first one first."""
-    repair: RepairLog | None = None
-    """What was tried to recover the run; None when nothing failed, or no retry was asked for."""
-    team: str = ""
-    """The team's name; the first trajectory's when empty."""
-    framework: str = ""
-    """The framework; the first trajectory's when empty."""
-    task: str = ""
-    """What the team was asked to do; the first trajectory's when empty."""
-    generated_at: datetime = field(default_factory=lambda: datetime.now(UTC))
-    """When the report was made."""
-
-
 _TEXT = 8_000
 _FOLD_FROM = 400
 _LONGEST_TRIAL_NOTE = 600
 _MOST_TRIALS = 100
 """Rows in the page; nobody reads more."""
+_MOST_VERDICTS = 3
 
 
 ShownRepair = Callable[[str, int], bool]
 """Whether a step of the attempt with this key is in the page."""
 
 
-def trials_view(log: RepairLog, attempts: Sequence[ReportAttempt], is_shown: ShownRepair) -> View:
-    """``log`` for the template."""
-    places = {attempt.number: place for place, attempt in enumerate(attempts, start=1)}
-    first = attempts[0].trajectory if attempts else None
+def tree_view(run: ReportRun, attempts: Sequence[View], is_shown: ShownRepair) -> View | None:
+    """Attempts, trials and forks for the template; None for a run that has nothing but itself.
+
+    Args:
+        run: The call.
+        attempts: Its attempts as the page shows them.
+        is_shown: Whether a step is in the page.
+    """
+    log = run.repair
+    if log is None and len(attempts) < 2 and run.parent is None and not run.forks:
+        return None
+    places = {attempt.number: place for place, attempt in enumerate(run.attempts, start=1)}
     rows = []
-    for number, trial in enumerate(log.trials[:_MOST_TRIALS], start=1):
+    for trial in log.trials[:_MOST_TRIALS] if log is not None else ():
         place = places.get(trial.attempt) if trial.attempt is not None else None
-        run = attempts[place - 1].trajectory if place is not None else None
-        rows.append(_trial_view(trial, number, f"a{place}" if place else "", run, first, is_shown))
+        made = run.attempts[place - 1].trajectory if place is not None else None
+        rows.append(_trial_view(trial, f"a{place}" if place else "", made, run.attempts[0].trajectory, is_shown))
+    told = {row["key"] for row in rows}
+    left_out = max(0, len(log.trials) - _MOST_TRIALS) if log is not None else 0
     return dict(
-        result=result_words(log),
-        outcome="succeeded" if log.recovered else "failed" if log.trials else "unknown",
+        parent=_fork_view(run.parent, is_shown) if run.parent is not None else None,
         trials=tuple(rows),
-        left_out=max(0, len(log.trials) - _MOST_TRIALS),
-        stopped=sentence(why_it_stopped(log)),
-        shows=what_it_shows(log),
-        price=sentence(total_price_words(log)),
+        others=tuple(attempt for attempt in attempts[1:] if attempt["key"] not in told and not left_out),
+        forks=tuple(_fork_view(fork, is_shown) for fork in run.forks[:_MOST_TRIALS]),
+        left_out=left_out + max(0, len(run.forks) - _MOST_TRIALS),
+        result=result_words(log) if log is not None else "",
+        stopped=sentence(why_it_stopped(log)) if log is not None else "",
+        shows=what_it_shows(log) if log is not None else "",
+        price=sentence(total_price_words(log)) if log is not None else "",
+    )
+
+
+def evidence_of_replays(run: ReportRun) -> Iterator[str]:
+    """What runs with a change say of the step at fault, with their counts."""
+    if run.repair is not None and run.repair.recovered:
+        yield f"Repair: {what_it_shows(run.repair)}"
+    for fork in run.forks[:_MOST_VERDICTS]:
+        if fork.verdict:
+            yield f"Fork at step {fork.step}: {sentence(one_line(fork.verdict, _WHY))}"
+
+
+def _fork_view(fork: ReportFork, is_shown: ShownRepair) -> View:
+    return dict(
+        run_id=one_line(fork.run_id, 80),
+        step=fork.step,
+        linked=is_shown("a1", fork.step),
+        change=one_line(fork.change, _LONGEST_TRIAL_NOTE),
+        outcome=fork.outcome.value,
+        outcome_word=OUTCOMES[fork.outcome],
+        verdict=one_line(fork.verdict, _WHY),
+        page=quote(fork.page),
     )
 
 
@@ -270,7 +271,7 @@ def saved_tokens(trial: PastTrial, run: Trajectory) -> int:
 
 
 def _trial_view(
-    trial: PastTrial, number: int, key: str, run: Trajectory | None, first: Trajectory | None, is_shown: ShownRepair
+    trial: PastTrial, key: str, run: Trajectory | None, first: Trajectory | None, is_shown: ShownRepair
 ) -> View:
     repair = trial.repair
     step, facts = repair.resume_from, price_words(trial)
@@ -280,7 +281,6 @@ def _trial_view(
     is_diff = repair.target is RepairTarget.INSTRUCTIONS and was_run(trial)
     text = repair.text if was_run(trial) and not is_diff else ""  # what was not run told the answer
     return dict(
-        number=number,
         key=key,
         attempt=trial.attempt,
         done=capital(what_was_done(repair)),

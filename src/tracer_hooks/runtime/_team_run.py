@@ -116,6 +116,8 @@ class TeamRun:
     """What of it may be written: its store and reports hold what passes here. The fields above are as they were."""
     again: Callable[[], Rerunner] | None = field(default=None, repr=False)
     """Makes what runs the team again, for replays."""
+    is_stored: bool = False
+    """Whether it was handed to the run store, where commands find it by the ids of its attempts."""
     _done: DualEvent = field(default_factory=DualEvent, repr=False)
     _is_under_way: bool = field(default=False, repr=False)
     """Whether a diagnosis is being made in the background that whoever asks for it may wait for."""
@@ -300,7 +302,13 @@ def report_run(run: TeamRun) -> ReportRun:
     ]
     framework = run.attempts[0].trajectory.framework if run.attempts else ""
     return ReportRun(
-        team=run.team, framework=framework, task=run.gate.text(run.task), attempts=attempts, repair=kept_repair(run)
+        team=run.team,
+        framework=framework,
+        task=run.gate.text(run.task),
+        attempts=attempts,
+        repair=kept_repair(run),
+        is_stored=run.is_stored,
+        has_tape=run.gate.allows_all and run.last.record is not None,
     )
 
 

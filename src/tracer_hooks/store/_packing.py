@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import zlib
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 from tracer_hooks._reading import MAX_RECORD_BYTES
 
 COMPRESS_FROM = 4096
 """Bytes of UTF-8 from which a text is compressed: below, zlib saves less than one page of the file."""
+
+EPOCH_DAY = date(1970, 1, 1)
+"""The day that moments are counted from."""
+DAY_US = 86_400_000_000
+"""Microseconds of a day."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)

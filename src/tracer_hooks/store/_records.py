@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import Any
+from datetime import UTC, date, datetime, timedelta
+from typing import Any, NamedTuple
 
 from pydantic import AwareDatetime, Field, SkipValidation
 
@@ -28,7 +28,7 @@ from tracer_hooks.schema import (
     to_json,
     to_json_value,
 )
-from tracer_hooks.store._packing import from_microseconds, pack, to_microseconds, unpack
+from tracer_hooks.store._packing import EPOCH_DAY, from_microseconds, pack, to_microseconds, unpack
 from tracer_hooks.store._prompt_records import PromptArm
 
 SUMMARY_TASK_CHARS = 500
@@ -36,6 +36,7 @@ SUMMARY_TASK_CHARS = 500
 
 _HEAD = ["run_id", "session_id", "attempt", "kind", "team", "framework", "task", "outcome", "outcome_reason"]
 _SUMMARY = ["steps", "agent", "step", "error_mode", "confidence", "abstained", "has_repair", "has_tape"]
+_OUTCOMES = {outcome.value: outcome for outcome in RunOutcome}
 _LARGEST = 2**63 - 1  # a column's integers have 64 bits; the records inside the JSON keep the whole number
 
 
@@ -170,6 +171,23 @@ class RunSummary(_RunHead):
     """Whether the run can be replayed."""
 
 
+class RunCount(NamedTuple):
+    """Runs of a team that ended so on one day; a plain tuple, since there are thousands at once."""
+
+    team: str
+    """The team's name."""
+    outcome: RunOutcome
+    """How they ended."""
+    day: date | None
+    """The day on which they began (UTC); None where it was not asked for."""
+    runs: int
+    """How many there are."""
+    input_tokens: int
+    """Tokens that they read."""
+    output_tokens: int
+    """Tokens that they wrote."""
+
+
 # --- columns ---------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class PackedRun:
@@ -297,6 +315,14 @@ def summary_of(row: Mapping[Any, Any]) -> RunSummary:
         )
     except Exception as error:
         raise _damaged(row, error) from error
+
+
+def count_of(row: Sequence[Any]) -> RunCount:
+    """The count in ``row``: team, outcome, day, runs, tokens read and written."""
+    team, outcome, day, count, tokens_in, tokens_out = row
+    known = _OUTCOMES.get(outcome, RunOutcome.UNKNOWN)  # a damaged row still is a run
+    on = None if day is None else EPOCH_DAY + timedelta(days=day)
+    return RunCount(team, known, on, count, int(tokens_in), int(tokens_out))
 
 
 def _head_of(row: Mapping[Any, Any]) -> dict[str, Any]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import sqlite3
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
@@ -16,18 +17,20 @@ from sqlalchemy.dialects.sqlite import insert
 from tracer_hooks._guard import warn_once
 from tracer_hooks.config import Retention
 from tracer_hooks.errors import StoreError
-from tracer_hooks.schema import Attribution, Json, RunOutcome
+from tracer_hooks.schema import Attribution, Json, RunKind, RunOutcome
 from tracer_hooks.store._database import StoreFile, driver_of
-from tracer_hooks.store._packing import to_microseconds
+from tracer_hooks.store._packing import DAY_US, EPOCH_DAY, from_microseconds, to_microseconds
 from tracer_hooks.store._prompt_store import count_run
 from tracer_hooks.store._records import (
     SUMMARY_TASK_CHARS,
     Learnt,
     PackedRun,
+    RunCount,
     RunSummary,
     StoredRun,
     attribution_columns,
     attribution_of,
+    count_of,
     repair_columns,
     run_of,
     summary_of,
@@ -44,6 +47,10 @@ _OPTIONAL = {"attribution": attribution_columns(None), "rewrite": repair_columns
 """What of a run stays where a later save has none of it: by the column that says so, the columns."""
 _IN_ORDER = (runs.c.attempt, runs.c.started_us, runs.c.run_id)
 """The order of the attempts of a call."""
+_NEWEST = (runs.c.started_us.desc(), runs.c.run_id)
+"""The newest first."""
+_PARAMETERS = 500
+"""How many ids one statement names; SQLite takes so many and no more."""
 _REMOVE = runs.delete().where(runs.c.run_id == sa.bindparam("id"))
 
 
@@ -185,6 +192,8 @@ class RunStore(StoreFile):
         outcome: RunOutcome | None = None,
         since: datetime | None = None,
         tags: Mapping[str, str] | None = None,
+        offset: int = 0,
+        with_replays: bool = True,
     ) -> tuple[RunSummary, ...]:
         """Summaries of runs, the newest first, read without their trajectories.
 
@@ -194,45 +203,90 @@ class RunStore(StoreFile):
             outcome: Only runs that ended so.
             since: Only runs that began at or after this moment; a time zone is needed.
             tags: Only runs with all of these tags.
+            offset: How many of the newest are left out.
+            with_replays: Whether replays are listed among the others.
         """
         if limit < 1:
             raise StoreError(f"limit must be at least 1, got {limit!r}. Next: pass limit=50")
-        if since is not None and since.tzinfo is None:
-            raise StoreError(f"since must have a time zone, got {since!r}. Next: pass since.astimezone()")
         with self._database.read("list the runs") as connection:
-            statement = sa.select(*_summary_columns(connection)).order_by(runs.c.started_us.desc(), runs.c.run_id)
-            if team is not None:
-                statement = statement.where(runs.c.team == team)
-            if outcome is not None:
-                statement = statement.where(runs.c.outcome == outcome.value)
-            if since is not None:
-                statement = statement.where(runs.c.started_us >= to_microseconds(since))
-            if tags and version_of_file(connection) < ADDED_IN["tags"]:
-                return ()
-            for key, value in (tags or {}).items():
-                # In JSON a quote within a text is escaped, so that no text can hold the like of a key with its value.
-                entry = (tags_column({key: value}) or "")[1:-1]
-                statement = statement.where(sa.func.instr(runs.c.tags, entry) > 0)
-            return _summaries(connection, statement.limit(limit))
+            conditions = _conditions(
+                connection, team=team, outcome=outcome, since=since, tags=tags, with_replays=with_replays
+            )
+            # The ids first, which the index alone gives: rows are read of those that are shown.
+            ids = sa.select(runs.c.run_id).where(*conditions).order_by(*_NEWEST).limit(limit).offset(offset)
+            statement = sa.select(*_summary_columns(connection)).where(runs.c.run_id.in_(ids.scalar_subquery()))
+            return _summaries(connection, statement.order_by(*_NEWEST))
+
+    def counts(
+        self,
+        *,
+        team: str | None = None,
+        since: datetime | None = None,
+        tags: Mapping[str, str] | None = None,
+        days_from: date | None = None,
+    ) -> tuple[RunCount, ...]:
+        """Count runs and their tokens by team, outcome and day (UTC), without replays.
+
+        Args:
+            team: Only runs of this team.
+            since: Only runs that began at or after this moment; a time zone is needed.
+            tags: Only runs with all of these tags.
+            days_from: Runs before this day are counted without their day.
+        """
+        day: sa.ColumnElement[Any] = runs.c.started_us // DAY_US
+        if days_from is not None:
+            day = sa.case((runs.c.started_us >= (days_from - EPOCH_DAY).days * DAY_US, day))
+        sums = (sa.func.count(), sa.func.total(runs.c.input_tokens), sa.func.total(runs.c.output_tokens))
+        groups = (runs.c.team, runs.c.outcome, day.label("day"))
+        with self._database.read("count the runs") as connection:
+            conditions = _conditions(connection, team=team, since=since, tags=tags, with_replays=False)
+            counted = connection.execute(sa.select(*groups, *sums).where(*conditions).group_by(*groups))
+            return tuple(count_of(row) for row in counted)
+
+    def newest(
+        self, *, team: str | None = None, since: datetime | None = None, tags: Mapping[str, str] | None = None
+    ) -> datetime | None:
+        """When the newest of such runs began, replays left out; None where there is none."""
+        with self._database.read("find the newest run") as connection:
+            conditions = _conditions(connection, team=team, since=since, tags=tags, with_replays=False)
+            began = connection.scalar(sa.select(runs.c.started_us).where(*conditions).order_by(*_NEWEST).limit(1))
+            return None if began is None else from_microseconds(began)
 
     def attributions(self, *run_ids: str) -> dict[str, Attribution]:
         """The diagnoses of runs with exactly these ids, read without the runs; a damaged one is named and left out."""
         found = {}
         with self._database.read("read the diagnoses") as connection:
-            for run_id in run_ids:  # one by one: SQLite takes so many parameters and no more
-                statement = sa.select(runs.c.run_id, runs.c.attribution).where(runs.c.run_id == run_id)
+            for start in range(0, len(run_ids), _PARAMETERS):
+                wanted = runs.c.run_id.in_(run_ids[start : start + _PARAMETERS])
+                statement = sa.select(runs.c.run_id, runs.c.attribution).where(wanted)
                 for row in connection.execute(statement.where(runs.c.attribution.is_not(None))).mappings():
                     try:
-                        found[run_id] = attribution_of(row)
+                        found[row["run_id"]] = attribution_of(row)
                     except StoreError as error:
-                        warn_once(f"damaged {run_id!r}", "tracer-hooks leaves out a diagnosis: %s", error)
+                        warn_once(f"damaged {row['run_id']!r}", "tracer-hooks leaves out a diagnosis: %s", error)
         return found
+
+    def digest(self, session_id: str) -> str:
+        """A short text that changes with anything that is kept of the attempts of a call, but for their tapes."""
+        seen = hashlib.sha256()
+        with self._database.read("read the attempts") as connection:
+            columns = _columns(connection, but={"tape"})
+            statement = sa.select(*columns).where(runs.c.session_id == session_id).order_by(*_IN_ORDER)
+            for row in connection.execute(statement):
+                seen.update(repr(tuple(row)).encode(errors="replace"))
+        return seen.hexdigest()[:32]
 
     def attempts(self, session_id: str) -> tuple[StoredRun, ...]:
         """Every attempt of one call, the first attempt first; empty when the session is unknown."""
         with self._database.read("read the attempts") as connection:
             statement = sa.select(*_columns(connection)).where(runs.c.session_id == session_id)
             return tuple(run_of(row) for row in connection.execute(statement.order_by(*_IN_ORDER)).mappings())
+
+    def attempt_ids(self, session_id: str) -> tuple[str, ...]:
+        """The ids of the attempts of one call, in the order of :meth:`attempts`."""
+        with self._database.read("read the attempts") as connection:
+            attempts = sa.select(runs.c.run_id).where(runs.c.session_id == session_id)
+            return tuple(connection.scalars(attempts.order_by(*_IN_ORDER)))
 
     def set_attribution(self, run_id: str, attribution: Attribution | None) -> None:
         """Put a diagnosis in place of the run's present one; None removes it."""
@@ -310,6 +364,36 @@ class RunStore(StoreFile):
         Where another process is reading, its bytes may stay in the write-ahead log until the next call.
         """
         return self._database.wipe(compact=compact)
+
+
+def _conditions(
+    connection: sa.Connection,
+    *,
+    team: str | None,
+    since: datetime | None,
+    tags: Mapping[str, str] | None,
+    outcome: RunOutcome | None = None,
+    with_replays: bool,
+) -> list[sa.ColumnElement[bool]]:
+    """The conditions that runs are chosen by."""
+    if since is not None and since.tzinfo is None:
+        raise StoreError(f"since must have a time zone, got {since!r}. Next: pass since.astimezone()")
+    found: list[sa.ColumnElement[bool]] = []
+    if team is not None:
+        found.append(runs.c.team == team)
+    if outcome is not None:
+        found.append(runs.c.outcome == outcome.value)
+    if since is not None:
+        found.append(runs.c.started_us >= to_microseconds(since))
+    if not with_replays:
+        found.append(runs.c.kind != RunKind.REPLAY.value)
+    if tags and version_of_file(connection) < ADDED_IN["tags"]:
+        found.append(sa.false())
+    else:
+        # In JSON a quote within a text is escaped, so that no text can hold the like of a key with its value.
+        entries = ((tags_column({key: value}) or "")[1:-1] for key, value in (tags or {}).items())
+        found += [sa.func.instr(runs.c.tags, entry) > 0 for entry in entries]
+    return found
 
 
 def _find_id(connection: sa.Connection, wanted: str) -> str:

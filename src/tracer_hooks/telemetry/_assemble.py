@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import takewhile
 from typing import Any
 
 from tracer_hooks import semconv
@@ -86,14 +87,16 @@ def _separate_calls(tree: SpanTree) -> list[Trajectory]:
     if semconv.RUN_ID in tree.root.attributes or len(acts) < 2 or len(names) > 1:
         return []
     calls: dict[str, list[SpanRecord]] = {act.span_id: [] for act in acts}
-    users = {outer.span_id for act in acts for outer in tree.ancestors(act)}
-    for record in tree.records:
-        around = next((r.span_id for r in (record, *tree.ancestors(record)) if r.span_id in calls), None)
-        if around is not None:
-            calls[around].append(record)
-        elif (
-            record.operation in _OF_RUNS and record.span_id not in users
-        ):  # what the user calls between two of them connects them
+    around: dict[str, str] = {span_id: span_id for span_id in calls}  # the call that each span is in
+    users: set[str] = set()
+    for act in acts:
+        users.update(outer.span_id for outer in takewhile(lambda r: r.span_id not in users, tree.ancestors(act)))
+    for record in tree.records:  # a span comes after the one that it is in
+        call = around.get(record.span_id) or around.get(record.parent_id or "")
+        if call is not None:
+            around[record.span_id] = call
+            calls[call].append(record)
+        elif record.operation in _OF_RUNS and record.span_id not in users:  # a model call between two connects them
             return []
     runs = [_trajectory(SpanTree(spans)) for spans in calls.values()]
     if len(runs) < len(acts) or not all(run.final_output and _given(run) for run in runs) or _goes_on(runs):
@@ -106,12 +109,14 @@ def _separate_calls(tree: SpanTree) -> list[Trajectory]:
 def _topmost_acts(tree: SpanTree) -> list[SpanRecord]:
     """Teams and turns that are inside no other; of a span of the user's that was taken for a team, those inside it."""
     around = {
-        act.span_id: [r for r in tree.ancestors(act) if r.operation in _CALLED] for act in tree.of_operation(*_CALLED)
+        act.span_id: next((r for r in tree.ancestors(act) if r.operation in _CALLED), None)
+        for act in tree.of_operation(*_CALLED)
     }
-    acts = [act for act in tree.of_operation(*_CALLED) if not around[act.span_id]]
-    inner = [act for act in tree.of_operation(*_CALLED) if around[act.span_id] == acts]
-    is_users = len(acts) == 1 and inner and acts[0].scope not in {act.scope for act in inner}
-    return inner if is_users else acts
+    acts = [act for act in tree.of_operation(*_CALLED) if around[act.span_id] is None]
+    if len(acts) != 1:
+        return acts
+    inner = [act for act in tree.of_operation(*_CALLED) if around[act.span_id] is acts[0]]
+    return inner if inner and acts[0].scope not in {act.scope for act in inner} else acts
 
 
 def _given(run: Trajectory) -> str:

@@ -145,6 +145,7 @@ def diagnosis_record(
         events=(SpanEvent(name=semconv.EVENT_EVALUATION_RESULT, attributes=without_none(_event(evaluation))),),
         links=(SpanLink(trace_id=trace_id, span_id=judged),) if judged is not None else (),
         scope=SCOPE,
+        schema_url=semconv.SCHEMA_URL,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tracer_hooks.report import IndexEntry, ReportAttempt, ReportRun, write_index
-from tracer_hooks.schema import Attribution, ErrorMode
+from tracer_hooks.schema import Attribution, Candidate, ErrorMode
 
 from ._pages import NOON, Element, failed_run, parse
 
@@ -16,11 +16,13 @@ def _run(**answer: object) -> ReportRun:
     return ReportRun(attempts=(attempt,), generated_at=NOON)
 
 
+PLACES = (Candidate(agent="scout", step=1, score=0.2),)
 ENTRIES = (
     IndexEntry(source="a.json", run=_run(agent="writer", step=2, error_mode=ErrorMode.FM_2_6, confidence=0.7)),
     IndexEntry(source="b & c.json", run=_run(abstained=True, abstained_reason="no sign of failure")),
     IndexEntry(source="<d>.json", problem="line 3 is no JSON"),
     IndexEntry(source="e.json", run=_run()),
+    IndexEntry(source="f.json", run=_run(agent="scout", step=1, confidence=0.2, candidates=PLACES)),
 )
 
 
@@ -33,20 +35,21 @@ def test_each_run_has_a_row_and_those_that_were_read_a_page(tmp_path: Path) -> N
     page = parse(written.read_text(encoding="utf-8"))
     assert _rows(page) == [
         ["a.json", "writer", "2", f"FM-2.6 {ErrorMode.FM_2_6.title}", "70%, likely"],
-        ["b & c.json", "no sign of failure"],
+        ["b & c.json", "No agent is named: no sign of failure."],
         ["<d>.json", "line 3 is no JSON"],
         ["e.json", "no diagnosis"],
+        ["f.json", "No step stands out. Places to start: step 1 (scout)."],
     ]
-    links = [link.attributes["href"] for link in page.all("a")]
-    assert links == ["index_files/1.html", "index_files/2.html", "index_files/4.html"]
+    links = [link.attributes["href"] for link in page.one("main").all("a")]
+    assert links == ["index_files/1.html", "index_files/2.html", "index_files/4.html", "index_files/5.html"]
     assert all((written.parent / link).is_file() for link in links)
 
 
 def test_every_run_is_counted_once(tmp_path: Path) -> None:
     page = parse(write_index(tmp_path / "index.html", ENTRIES).read_text(encoding="utf-8"))
-    assert page.one("h1").text == "4 runs"
+    assert page.one("h1").text == "5 runs"
     assert [fact.text for fact in page.one("p", "facts").all("span")] == [
-        "1 diagnosed", "1 without a diagnosis", "2 could not be read",
+        "1 with a step that is blamed", "2 without", "2 could not be read",
     ]  # fmt: skip
 
 

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracer_hooks.report import suggestion
-from tracer_hooks.report._steps import timeline, visible_candidates
+from tracer_hooks.report import environment, suggestion
 from tracer_hooks.report._wording import (
     LONGEST,
     NO_LIMIT,
@@ -20,9 +19,9 @@ from tracer_hooks.report._wording import (
     in_seconds,
     one_line,
 )
-from tracer_hooks.schema import Attribution, Candidate, explanation
+from tracer_hooks.schema import Attribution, explanation
 
-from ._pages import diagnosis, failed_run, found
+from ._pages import diagnosis, found, parse
 
 
 @given(st.text(max_size=400), st.lists(st.text(min_size=1, max_size=20), max_size=3))
@@ -166,18 +165,17 @@ def test_text_of_a_run_is_escaped_in_html_and_markdown() -> None:
     assert r"\`rm\`" in markdown
 
 
-def test_the_page_names_and_marks_the_same_candidates() -> None:
-    run = failed_run()
-    places = [
-        Candidate(agent=run.steps[0].agent, step=0, score=0.4),
-        Candidate(agent=run.steps[1].agent, step=1, score=0.004),
-    ]
-    answer = diagnosis(agent=run.steps[-1].agent, step=run.steps[-1].index, findings=(), candidates=tuple(places))
-    marked = {mark.index for mark in timeline(run, run.steps, answer).marks if mark.role == "candidate"}
-    assert marked == {each.step for each in visible_candidates(answer)} == {0}
-
-
 def test_every_abstention_has_a_suggestion() -> None:
     reasons = ("no sign of failure", "environment fault", "trace too incomplete")
     told = {suggestion(Attribution(run_id="r", abstained=True, abstained_reason=each)) for each in reasons}
     assert len(told) == 3
+
+
+def test_bars_are_drawn_to_scale_with_the_failed_part_at_their_foot_and_said_in_words() -> None:
+    bars = [("1 Nov", 40, 10), ("<2>", 20), ("3 Nov", 0, 0)]
+    drawn = '{% import "parts.html.j2" as p %}{{ p.chart("Runs", bars, "60") }}{{ p.chart("Cost", [], "") }}'
+    first, empty = parse(environment().from_string(drawn).render(bars=bars)).all("figure", "chart")
+    tall = [(bar.attributes["y"], bar.attributes["height"]) for bar in first.all("rect")]
+    assert tall == [("0.0", "75.0"), ("75.0", "25.0"), ("50.0", "50.0"), ("100.0", "0.0")]
+    assert first.one("svg").attributes["aria-label"] == "Runs: 1 Nov 40, 10 failed; <2> 20; 3 Nov 0"
+    assert "Nothing in this time." in empty.text

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from tracer_hooks.repair import PastTrial, RepairLog, RepairTarget
-from tracer_hooks.report import ReportAttempt, repair_line, repair_text
+from tracer_hooks.report import ReportAttempt, ReportFork, repair_line, repair_text
 from tracer_hooks.schema import RunOutcome, Usage
 
 from ._pages import failed_run, page_of
@@ -23,8 +23,8 @@ def shown(log: RepairLog, *, width: int = 200) -> str:
 
 
 def both(log: RepairLog) -> list[str]:
-    """The section of the page, and the terminal's text."""
-    return [pages_of(log).one("section", "tried").text, shown(log, width=1000)]
+    """The text of the page, and the terminal's."""
+    return [pages_of(log).one("body").text, shown(log, width=1000)]
 
 
 RECOVERED = log_of(
@@ -37,23 +37,23 @@ RECOVERED = log_of(
 
 def test_a_row_a_trial_says_what_was_told_to_whom_from_where_and_what_it_took() -> None:
     page = pages_of(RECOVERED)
-    first, second = page.one("ol", "trials").all("li", "trial")
-    assert first.one("h3").text == "Told the team, with the task"
+    first, second = page.one("ul", "trials").all("li", "trial")
+    assert first.one("b", "done").text == "Told the team, with the task"
     assert [fact.text for fact in first.one("p", "facts").all("span")] == [
-        "from scratch", "score 0.25", "100 tokens", "2.0 s", "attempt 2",
+        "from scratch", "score 0.25", "100 tokens", "2.0 s",
     ]  # fmt: skip
     assert first.one("div", "told").text.strip() == TOLD
-    assert second.one("h3").text == "Told writer, with its next message"
+    assert second.one("b", "done").text == "Told writer, with its next message"
     # the run has 1,234 tokens, 100 of them live
     assert [fact.text for fact in second.one("p", "facts").all("span")] == [
-        "resumed at step 2, writer", "100 tokens", "2.0 s", "1,134 tokens saved", "attempt 3",
+        "resumed at step 2, writer", "100 tokens", "2.0 s", "1,134 tokens saved",
     ]  # fmt: skip
-    assert [link.attributes["href"] for link in second.all("a")] == ["#a3-s2", "#a3"]
+    assert [link.attributes["href"] for link in second.all("a")] == ["#a3", "#a3-s2"]
     assert [row.one("span", "badge").text for row in (first, second)] == ["Failed", "Passed"]
 
 
 def test_names_of_strategies_are_put_in_words() -> None:
-    row = pages_of(RECOVERED).one("ol", "trials").all("li", "trial")[0]
+    row = pages_of(RECOVERED).one("ul", "trials").all("li", "trial")[0]
     assert row.one("p", "why").text == "Why this: Feedback in the task promises more."
 
 
@@ -161,17 +161,41 @@ def test_tokens_of_writing_a_text_are_told_apart() -> None:
 
 def test_long_texts_are_folded_and_many_trials_counted() -> None:
     page = pages_of(log_of(*(trial(2, RepairTarget.TASK, text=f"{TOLD} " * 40) for _ in range(130))))
-    rows = page.one("ol", "trials").all("li", "trial")
+    rows = page.one("ul", "trials").all("li", "trial")
     assert len(rows) == 100
     assert all(row.one("details", "fold") for row in rows)
-    assert "30 more trials not shown." in page.one("section", "tried").text
+    assert "30 more are not shown." in page.one("section", "tried").text
 
 
 def test_a_trial_whose_attempt_is_not_in_the_page_has_no_link() -> None:
     page = pages_of(log_of(trial(7, resume_from=2), trial(2, resume_from=77)))
-    rows = page.one("ol", "trials").all("li", "trial")
+    rows = page.one("ul", "trials").all("li", "trial")
     assert rows[0].all("a") == []
+    assert rows[0].one("p", "line").text.split()[:2] == ["Attempt", "7"]
     assert [link.attributes["href"] for link in rows[1].all("a")] == ["#a2"]
+
+
+def test_attempts_without_a_log_stand_in_the_tree_all_the_same() -> None:
+    page = page_of(*(ReportAttempt(number=n, trajectory=failed_run(run_id=f"r{n}")) for n in (1, 2, 3)))
+    links = [link.attributes["href"] for link in page.one("section", "tried").all("a")]
+    assert links == ["#a1", "#a2", "#a3"]
+
+
+def test_forks_stand_in_the_tree_with_verdict_and_page_and_the_run_names_its_parent() -> None:
+    forks = (
+        ReportFork(run_id="f1", step=2, change="writer says 'umbrella'", outcome=RunOutcome.SUCCEEDED,
+                   verdict="verified by replay 5 of 5, control 0 of 5", page="f1 x.html"),
+        ReportFork(run_id="f2", step=99, change="<b>"),
+    )  # fmt: skip
+    parent = ReportFork(run_id="p0", step=1, change="'maps' returns 3")
+    page = page_of(ReportAttempt(number=1, trajectory=failed_run()), forks=forks, parent=parent)
+    first, second = page.one("ul", "trials").all("li", "fork")
+    assert [link.attributes["href"] for link in first.all("a")] == ["f1%20x.html", "#a1-s2"]
+    assert "Succeeded" in first.text
+    assert "control 0 of 5" in first.text
+    assert (second.all("a"), "<b>" in second.text) == ([], True)
+    assert "Forked from run p0 at step 1: 'maps' returns 3" in page.one("section", "tried").text
+    assert "Fork at step 2: Verified by replay 5 of 5, control 0 of 5." in page.one("section", "finding").text
 
 
 def test_a_run_that_was_not_repaired_has_no_such_section() -> None:

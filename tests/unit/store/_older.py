@@ -67,6 +67,7 @@ def older(folder: Path, version: int) -> Path:
     with closing(sqlite3.connect(path)) as connection, connection:
         for table in PROMPT_TABLES if version < 4 else ():
             connection.execute(f"drop table {table}")
+        connection.execute("drop index ix_runs_newest")  # version 7 brought it
         for column in (name for name, added in ADDED_IN.items() if added > version):
             connection.execute(f"alter table runs drop column {column}")
         connection.execute(f"update schema_version set version = {version}")

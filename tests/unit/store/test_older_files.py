@@ -71,6 +71,7 @@ def test_one_that_may_not_be_changed_is_read_as_it_is(tmp_path: Path, version: i
     assert [run.tape for run in store.attempts(store.get("old", with_tape=False).session_id)] == [None]
     assert [(run.run_id, run.has_tape) for run in store.list()] == [("old-1", False)]
     assert (store.get("old").tags, store.list(tags={"release": "1.4"})) == ({}, ())
+    assert [(count.team, count.runs) for count in store.counts()] == [("maths", 1)]
     prompts = PromptStore(path, read_only=True)
     assert (prompts.current(TEAM), prompts.versions(), prompts.events(TEAM), prompts.teams()) == (None, (), (), ())
     assert prompts.outcomes(TEAM, 1) == ()

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from tracer_hooks.errors import StoreError
 from tracer_hooks.repair import RepairLog
 from tracer_hooks.schema import Attribution, RunKind, RunOutcome, Step, ToolCall, Trajectory, Usage
-from tracer_hooks.store import RunStore, default_path
+from tracer_hooks.store import RunCount, RunStore, default_path
 
 from .._known import known
 from ._runs import NOON, alter, make_attribution, make_run
@@ -101,6 +101,37 @@ def test_list_is_newest_first_and_filters(store: RunStore) -> None:
         store.list(limit=0)
     with pytest.raises(StoreError, match="time zone"):
         store.list(since=datetime(2026, 1, 1))
+
+
+def test_runs_are_counted_by_team_outcome_and_day_without_replays(store: RunStore) -> None:
+    assert (store.counts(), store.newest()) == ((), None)
+    for name, minutes, more in (
+        ("old", -1440, {}), ("new", 10, {}), ("good", 5, {"outcome": RunOutcome.SUCCEEDED}),
+        ("replay", 20, {"kind": RunKind.REPLAY}), ("other", 0, {"team": "writers", "tags": {"release": "1.4"}}),
+    ):  # fmt: skip
+        store.save(make_run(name, minutes=minutes, **more))
+    failed, today = RunOutcome.FAILED, NOON.date()
+    before = RunCount("maths", failed, today - timedelta(days=1), 1, 7, 3)
+    new, other = before._replace(day=today), before._replace(team="writers", day=today)
+    assert set(store.counts()) == {before, new, new._replace(outcome=RunOutcome.SUCCEEDED), other}
+    assert set(store.counts(team="maths", days_from=today)) == {
+        before._replace(day=None), new, new._replace(outcome=RunOutcome.SUCCEEDED)
+    }  # fmt: skip
+    assert store.counts(tags={"release": "1.4"}) == store.counts(team="writers") == (other,)
+    assert sum(count.runs for count in store.counts(since=NOON)) == 3
+    assert (store.newest(), store.newest(team="writers")) == (NOON + timedelta(minutes=10), NOON)
+    assert [run.run_id for run in store.list(limit=2, offset=1, with_replays=False)] == ["good", "other"]
+
+
+def test_the_digest_of_a_call_changes_with_what_is_kept_of_it(store: RunStore) -> None:
+    store.save(make_run("first"))
+    seen = [store.digest("session-1")]
+    store.save(make_run("second", attempt=2))
+    seen.append(store.digest("session-1"))
+    store.set_attribution("first", make_attribution("first"))
+    seen += [store.digest("session-1"), store.digest("session-1")]
+    assert len(set(seen)) == 3
+    assert seen[2] == seen[3]
 
 
 def test_a_summary_tells_the_diagnosis_without_the_trajectory(store: RunStore) -> None:

@@ -6,17 +6,18 @@ from tracer_hooks.extension import lazy_names
 
 if TYPE_CHECKING:
     from tracer_hooks_lab._adaptation import FITTED as FITTED
+    from tracer_hooks_lab._adaptation import NATURAL as NATURAL
     from tracer_hooks_lab._adaptation import SHIPPED as SHIPPED
     from tracer_hooks_lab._adaptation import AdaptationReport as AdaptationReport
+    from tracer_hooks_lab._adaptation import AdaptationRow as AdaptationRow
     from tracer_hooks_lab._adaptation import adaptation as adaptation
+    from tracer_hooks_lab._adaptation import fitted_only as fitted_only
+    from tracer_hooks_lab._adaptation import held_out_apart as held_out_apart
     from tracer_hooks_lab._adaptation import training_labels as training_labels
     from tracer_hooks_lab._own_judge import JudgeTraining as JudgeTraining
     from tracer_hooks_lab._own_judge import RivalReport as RivalReport
     from tracer_hooks_lab._own_judge import TrainedJudge as TrainedJudge
     from tracer_hooks_lab._own_judge import compare_attributors as compare_attributors
-    from tracer_hooks_lab._side_by_side import NATURAL as NATURAL
-    from tracer_hooks_lab._side_by_side import AdaptationRow as AdaptationRow
-    from tracer_hooks_lab._side_by_side import held_out_apart as held_out_apart
     from tracer_hooks_lab.building import BuildEstimate as BuildEstimate
     from tracer_hooks_lab.building import BuiltDataset as BuiltDataset
     from tracer_hooks_lab.building import DatasetBuild as DatasetBuild

@@ -19,7 +19,7 @@ from tracer_hooks.errors import ConfigError, DatasetError
 from tracer_hooks.evaluation import without_reference
 from tracer_hooks.extension import make_folder, question_of, write_files
 from tracer_hooks.schema import LabeledTrajectory, Record, Text, to_json
-from tracer_hooks_lab._side_by_side import (
+from tracer_hooks_lab._adaptation import (
     AGENT,
     INJECTED,
     NATURAL,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tracer_hooks.budget import CostCap
 from tracer_hooks.datasets import LabeledSet
-from tracer_hooks.diagnosis import Attributor, Fittable, fitted_only, get_attributor
+from tracer_hooks.diagnosis import Attributor, Fittable, get_attributor
 from tracer_hooks.errors import AttributionError, ConfigError, DatasetError
 from tracer_hooks.evaluation import without_reference
 from tracer_hooks.extension import (
@@ -26,7 +26,7 @@ from tracer_hooks.extension import (
 from tracer_hooks.replay import FeedbackProposer, ReplayOptions, ResampleProposer, ToolRules
 from tracer_hooks.schema import LabeledTrajectory
 from tracer_hooks.tasks import SuiteTask
-from tracer_hooks_lab._adaptation import FITTED, SHIPPED, AdaptationReport, adaptation, training_labels
+from tracer_hooks_lab._adaptation import FITTED, SHIPPED, AdaptationReport, adaptation, fitted_only, training_labels
 from tracer_hooks_lab._own_judge import JudgeTraining, OwnJudge, TrainedJudge
 from tracer_hooks_lab.datasets import BuildObserver, BuildOptions, DatasetBuilder, Subject
 from tracer_hooks_lab.faults import FaultStrategy

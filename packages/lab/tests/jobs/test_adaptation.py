@@ -32,8 +32,7 @@ from tracer_hooks_lab import (
     held_out_apart,
     training_labels,
 )
-from tracer_hooks_lab._adaptation import ON_BOTH, ON_INJECTED, ON_NATURAL
-from tracer_hooks_lab._side_by_side import AGENT, INJECTED, POSITION
+from tracer_hooks_lab._adaptation import AGENT, INJECTED, ON_BOTH, ON_INJECTED, ON_NATURAL, POSITION
 
 AGENTS = ("planner", "solver", "checker")
 

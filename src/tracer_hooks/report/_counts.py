@@ -1,0 +1,159 @@
+"""Runs counted by team, outcome and day: sums, and the bars of charts."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from typing import TYPE_CHECKING, NamedTuple, TypedDict
+
+from tracer_hooks.report._wording import one_line
+from tracer_hooks.schema import RunOutcome, Usage
+
+if TYPE_CHECKING:
+    from tracer_hooks.store import RunCount, RunStore
+
+_LEAST_DAYS, _DAYS, _MOST_DAYS = 14, 30, 92
+"""Days of a chart: at least, where no beginning is asked for, and at most."""
+Bars = Sequence[tuple[str, float, int]]
+"""Label, value, and how much of it failed."""
+
+
+class TokenPrices(NamedTuple):
+    """Prices of a million tokens that are read, and that are written."""
+
+    read: float
+    written: float
+
+
+class _Asked(TypedDict):
+    team: str | None
+    since: datetime | None
+    tags: Mapping[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunFilter:
+    """The runs that pages are about."""
+
+    team: str | None = None
+    """Only this team's."""
+    outcome: RunOutcome | None = None
+    """Only those that ended so; it does not matter to what is counted."""
+    since: datetime | None = None
+    """Only those that began at or after this moment."""
+    tags: Mapping[str, str] = field(default_factory=dict)
+    """Only those with all of these tags."""
+
+    @property
+    def asked(self) -> _Asked:
+        """The same for the store, without the outcome."""
+        return {"team": self.team, "since": self.since, "tags": self.tags}
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The same for people, without the outcome."""
+        said = [] if self.team is None else [f"team {self.team or 'without a name'}"]
+        said += [] if self.since is None else [f"since {self.since.astimezone(UTC):%Y-%m-%d %H:%M}"]
+        return tuple(one_line(word, 120) for word in (*said, *map("=".join, self.tags.items())))
+
+
+@dataclass(frozen=True)
+class RunTable:
+    """Runs counted by team, outcome and day."""
+
+    first: date
+    """The day that charts begin with."""
+    last: date
+    """The day that they end with."""
+    counts: tuple[RunCount, ...] = ()
+    """What was counted; runs before the first day have none."""
+
+    @classmethod
+    def of(cls, store: RunStore, chosen: RunFilter) -> RunTable:
+        """Count the runs of ``store``, whatever their outcome."""
+        now = datetime.now(UTC)
+        newest = store.newest(**chosen.asked) if store.path.exists() else None
+        if newest is None:
+            return cls(now.date(), now.date())
+        last, days = min(newest, now).date(), _DAYS  # a clock that was wrong must not make the charts empty
+        if chosen.since is not None:
+            days = max(1, min((last - chosen.since.astimezone(UTC).date()).days + 1, _MOST_DAYS))
+        first = last - timedelta(days=days - 1)
+        counts = store.counts(**chosen.asked, days_from=first)
+        oldest = min((count.day or first for count in counts), default=first)
+        return cls(max(first, min(oldest, last - timedelta(days=_LEAST_DAYS - 1))), last, counts)
+
+    @property
+    def teams(self) -> dict[str, RunTable]:
+        """The same for each team, the one with the most runs first."""
+        counts: dict[str, list[RunCount]] = defaultdict(list)
+        for count in self.counts:
+            counts[count.team].append(count)
+        found = {team: RunTable(self.first, self.last, tuple(own)) for team, own in counts.items()}
+        return dict(sorted(found.items(), key=lambda each: (-each[1].runs(), each[0])))
+
+    def runs(self, outcome: RunOutcome | None = None) -> int:
+        """How many runs there are."""
+        return sum(count.runs for count in self.counts if outcome in (None, count.outcome))
+
+    @property
+    def failed(self) -> int:
+        """How many of them failed."""
+        return self.runs(RunOutcome.FAILED)
+
+    @property
+    def uncharted(self) -> int:
+        """How many are on no day of the charts."""
+        return sum(count.runs for count in self.counts if count.day is None or not self.first <= count.day <= self.last)
+
+    def spent(self, prices: TokenPrices | None) -> str:
+        """What they cost where prices are known, else their tokens; empty where no run reports any."""
+        usage = _usage(self.counts)
+        if not usage.total:
+            return ""
+        return f"{usage.cost(*prices):,.2f}" if prices is not None else short_number(usage.total)
+
+    def run_bars(self) -> Bars:
+        """Runs of each day."""
+        days = self._by_day().items()
+        return [(str(day), _runs(own), _runs(count for count in own if _has_failed(count))) for day, own in days]
+
+    def spent_bars(self, prices: TokenPrices | None) -> Bars:
+        """Cost or tokens of each day."""
+        usages = {day: _usage(own) for day, own in self._by_day().items()}
+        return [
+            (str(day), use.total if prices is None else round(use.cost(*prices), 4), 0) for day, use in usages.items()
+        ]
+
+    def _by_day(self) -> dict[date, list[RunCount]]:
+        every = range((self.last - self.first).days + 1)
+        days: dict[date | None, list[RunCount]] = {self.first + timedelta(days=number): [] for number in every}
+        for count in self.counts:
+            days.get(count.day, []).append(count)
+        return {day: own for day, own in days.items() if day is not None}
+
+
+def _runs(counts: Iterable[RunCount]) -> int:
+    return sum(count.runs for count in counts)
+
+
+def _has_failed(count: RunCount) -> bool:
+    return count.outcome is RunOutcome.FAILED
+
+
+def _usage(counts: Iterable[RunCount]) -> Usage:
+    read = written = 0
+    for count in counts:
+        read += count.input_tokens
+        written += count.output_tokens
+    return Usage(input_tokens=read, output_tokens=written)
+
+
+def short_number(count: int) -> str:
+    """``"912"``, ``"41 k"``, ``"3.4 M"``."""
+    for size, unit in ((1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k")):
+        if count >= size:
+            return f"{count / size:,.0f} {unit}" if count >= 100 * size else f"{count / size:.2g} {unit}"
+    return str(count)

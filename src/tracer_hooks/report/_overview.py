@@ -1,0 +1,254 @@
+"""Pages on many runs, static or live: how they went by team and day, lists of them, what recurs, prompts in use.
+
+A page is a view, read from the store, and :func:`render_page`. A folder of files and a server have the same pages and
+other addresses: :class:`SiteLinks`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from tracer_hooks.report._counts import Bars, RunFilter, RunTable, TokenPrices, short_number
+from tracer_hooks.report._page import environment
+from tracer_hooks.report._wording import OUTCOMES, clean, one_line, prompt_diff
+from tracer_hooks.schema import Attribution, RunOutcome
+
+if TYPE_CHECKING:
+    from tracer_hooks.diagnosis import RecurringFinding, RecurringFindings
+    from tracer_hooks.store import PromptStore, PromptVersion, RunStore, RunSummary
+
+ROWS = 100
+"""Runs that one page lists."""
+_TEAM_CHIPS, _NEWEST, _BACK = 12, 8, 8
+_SAID = 240
+_NAMES = ("overview", "runs", "issues", "prompts")
+
+
+class SiteLinks(Protocol):
+    """Addresses of the pages; an empty one where there is no such page."""
+
+    @property
+    def stylesheet(self) -> str:
+        """The style sheet of all pages."""
+
+    def page(self, name: str) -> str:
+        """``"overview"``, ``"issues"`` or ``"prompts"``."""
+
+    def runs(self, team: str | None = None, outcome: RunOutcome | None = None, number: int = 1) -> str:
+        """A page of a list of runs."""
+
+    def run(self, run_id: str, step: int | None = None) -> str:
+        """The page of a run, at one of its steps."""
+
+
+def render_page(name: str, view: object, links: SiteLinks, chosen: RunFilter, **more: object) -> str:
+    """The page ``"overview"``, ``"runs"``, ``"issues"`` or ``"prompts"`` with its ``view``.
+
+    Everything that comes from runs is escaped. ``more`` are variables of the template, such as ``notes``, sentences
+    that stand at its top.
+    """
+    told = {
+        "view": view, "links": links, "chosen": chosen.words, "nav": site_nav(links, name), "notes": (),
+        "stylesheet": links.stylesheet, "generated_at": datetime.now(UTC),
+        "line": one_line, "clean": clean, "short": short_number, "diff": prompt_diff, "outcomes": OUTCOMES,
+    }  # fmt: skip
+    return environment().get_template(f"{name}.html.j2").render({**told, **more})
+
+
+def site_nav(links: SiteLinks, current: str = "") -> list[tuple[str, str, bool]]:
+    """Words and address of the pages that every page leads to, and whether each is the present one."""
+    places = {name: links.runs() if name == "runs" else links.page(name) for name in _NAMES}
+    return [(name.capitalize(), place, name == current) for name, place in places.items()]
+
+
+class RunRow(NamedTuple):
+    """A run in a list."""
+
+    run: RunSummary
+    """The run."""
+    said: str
+    """What was found, no surer than it is; else why it failed."""
+    place: str
+    """The blamed agent and step; of a weak diagnosis, where to start."""
+    link: str
+    """Its page."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Overview:
+    """How the runs went."""
+
+    table: RunTable
+    """All of them, counted."""
+    prices: TokenPrices | None
+    """Prices of their tokens; None where they are not known."""
+    failures: tuple[RunRow, ...]
+    """The newest failures."""
+    back: tuple[RecurringFinding, ...]
+    """What came back after prompts that were to end it."""
+
+
+def overview_of(
+    store: RunStore,
+    chosen: RunFilter,
+    links: SiteLinks,
+    *,
+    table: RunTable | None = None,
+    prices: TokenPrices | None = None,
+    recurring: RecurringFindings | None = None,
+) -> Overview:
+    """Read the overview; ``table`` and ``recurring`` are what was read before, and without them nothing came back."""
+    table = table or RunTable.of(store, chosen)
+    failed = RunFilter(**chosen.asked, outcome=RunOutcome.FAILED)
+    issues = recurring.issues if recurring is not None else ()
+    return Overview(
+        table=table,
+        prices=prices,
+        failures=_rows(store, failed, links, limit=_NEWEST) if table.failed else (),
+        back=tuple(each for each in issues if each.came_back_after is not None)[:_BACK],
+    )
+
+
+class FilterChoice(NamedTuple):
+    """One choice of a filter."""
+
+    name: str
+    """What it shows."""
+    link: str
+    """Its page."""
+    is_current: bool
+    """It is the present one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunList:
+    """One page of a list of runs, the newest first."""
+
+    rows: tuple[RunRow, ...]
+    """Its runs."""
+    count: int
+    """Runs on all its pages together."""
+    total: int
+    """Runs that there are."""
+    number: int
+    """Its number, from 1."""
+    pages: int
+    """How many pages there are."""
+    links: tuple[FilterChoice, ...]
+    """The pages that it leads to."""
+    bars: Bars
+    """Runs of each day, whatever their outcome."""
+    outcomes: tuple[FilterChoice, ...]
+    """Outcomes to choose from."""
+    teams: tuple[FilterChoice, ...]
+    """Teams to choose from."""
+    more_teams: int
+    """Teams that are not among them; all are on the overview."""
+
+
+def runs_of(
+    store: RunStore,
+    chosen: RunFilter,
+    links: SiteLinks,
+    *,
+    number: int = 1,
+    most: int | None = None,
+    table: RunTable | None = None,
+) -> RunList:
+    """Read a page of a list of runs.
+
+    Args:
+        store: The runs.
+        chosen: Which of them.
+        links: Addresses of the pages.
+        number: The page, from 1.
+        most: How many are listed on all its pages.
+        table: Counts of all teams' runs, if they were read before.
+    """
+    whole = table or RunTable.of(store, RunFilter(since=chosen.since, tags=chosen.tags))
+    teams = whole.teams
+    own = whole if chosen.team is None else teams.get(chosen.team, RunTable(whole.first, whole.last))
+    total = own.runs(chosen.outcome)
+    count = total if most is None else min(total, most)
+    pages = max(1, -(-count // ROWS))
+    shown = [team for place, team in enumerate(teams) if place < _TEAM_CHIPS or team == chosen.team]
+    outcomes = [None, *(each for each in RunOutcome if own.runs(each) or each is chosen.outcome)]
+    around = sorted({1, number - 1, number, number + 1, pages} & set(range(1, pages + 1)))
+    return RunList(
+        rows=_rows(store, chosen, links, limit=min(ROWS, count - (number - 1) * ROWS), offset=(number - 1) * ROWS),
+        count=count,
+        total=total,
+        number=number,
+        pages=pages,
+        links=tuple(
+            FilterChoice(str(each), links.runs(chosen.team, chosen.outcome, each), each == number) for each in around
+        ),
+        bars=own.run_bars(),
+        outcomes=tuple(
+            FilterChoice(
+                f"{'All' if each is None else OUTCOMES[each]} ({own.runs(each):,})",
+                links.runs(chosen.team, each),
+                each is chosen.outcome,
+            )
+            for each in outcomes
+        ),
+        teams=tuple(_team_choices(shown, chosen, links)) if len(teams) > 1 else (),
+        more_teams=len(teams) - len(shown),
+    )
+
+
+def _team_choices(teams: Sequence[str], chosen: RunFilter, links: SiteLinks) -> Iterator[FilterChoice]:
+    yield FilterChoice("All teams", links.runs(None, chosen.outcome), chosen.team is None)
+    for team in teams:
+        link = links.runs(team, chosen.outcome) or links.runs(team)  # a team without such runs has no such page
+        yield FilterChoice(one_line(team, 60) or "without a name", link, team == chosen.team)
+
+
+def _rows(store: RunStore, chosen: RunFilter, links: SiteLinks, *, limit: int, offset: int = 0) -> tuple[RunRow, ...]:
+    if limit < 1:
+        return ()
+    listed = store.list(limit=limit, offset=offset, outcome=chosen.outcome, **chosen.asked, with_replays=False)
+    known = store.attributions(*(run.run_id for run in listed if run.confidence is not None))
+    return tuple(_row(run, known.get(run.run_id), links.run(run.run_id)) for run in listed)
+
+
+def _row(run: RunSummary, found: Attribution | None, link: str) -> RunRow:
+    if run.outcome is RunOutcome.SUCCEEDED and (found is None or found.certainty is None):
+        return RunRow(run, "", "", link)
+    if found is None:
+        return RunRow(run, one_line(run.outcome_reason or "", _SAID), "", link)
+    if found.certainty is None:
+        return RunRow(run, one_line(found.headline, _SAID), "", link)
+    place = one_line(found.agent or "", 60) + ("" if found.step is None else f", step {found.step}")
+    if found.certainty == "weak":
+        return RunRow(run, one_line(found.headline, _SAID), f"start at {place}", link)
+    telling = (each.text for each in found.findings if each.step == found.step and each.leads_to_answer)
+    return RunRow(run, one_line(next(telling, found.headline), _SAID), place, link)
+
+
+class TeamPrompts(NamedTuple):
+    """The versions of one team's prompts."""
+
+    team: str
+    """The team's name."""
+    current: int | None
+    """The version that is used; None for the team's own prompts."""
+    versions: tuple[PromptVersion, ...]
+    """The newest first."""
+
+
+def prompts_of(store: PromptStore, chosen: RunFilter) -> tuple[TeamPrompts, ...]:
+    """Read the versions of prompts, with what speaks for and against them; of all that is chosen, by team alone."""
+    teams: dict[str, list[PromptVersion]] = defaultdict(list)
+    for version in store.versions() if store.path.exists() else ():
+        if chosen.team in (None, version.team_name):
+            teams[version.team].append(version)
+    used = {team: store.current(team) for team in teams}
+    return tuple(
+        TeamPrompts(own[-1].team_name or team, None if (now := used[team]) is None else now.number, tuple(own[::-1]))
+        for team, own in teams.items()
+    )
