@@ -27,8 +27,12 @@ if TYPE_CHECKING:
     from tracer_hooks.improvement import Improvement as Improvement
     from tracer_hooks.improvement import ImproveOptions as ImproveOptions
     from tracer_hooks.improvement import improve as improve
+    from tracer_hooks.rerun import Fork as Fork
+    from tracer_hooks.rerun import RunComparison as RunComparison
+    from tracer_hooks.rerun import compare as compare
     from tracer_hooks.rerun import counterfactual as counterfactual
     from tracer_hooks.rerun import find_decisive_step as find_decisive_step
+    from tracer_hooks.rerun import fork as fork
     from tracer_hooks.rerun import replay_run as replay_run
     from tracer_hooks.rerun import rerunner as rerunner
     from tracer_hooks.rerun import resume as resume

@@ -44,6 +44,8 @@ _LINES = {
     "doctor": "Say what is installed, which adapters and attributors work, and what to install for the rest.",
     "label": "Say which agent, at which step, made runs fail, for tracer-hooks fit and eval to read.",
     "replay": "Replay a stored run from its tape: as it was, with step K corrected, or to find the decisive step.",
+    "fork": "Run on from step K of a stored run with one change, beside as many runs without it.",
+    "compare": "Compare two stored runs step by step, and their answers.",
     "inject": "Put one fault into one step of one agent, and verify that it, and nothing else, makes the run fail.",
     "calibrate": (
         "Fit the attributor to your own team: run it, inject faults, replay failures, fit, measure on tasks left out."

@@ -168,7 +168,7 @@ class StepReplay:
         tape = self.recorded.tape
         at = TapedRequest.at_step(tape, step)
         corrector = Corrector(correction, at, lenient=lenient)
-        trial = self._run(step, corrector)
+        trial = self.run_from(step, corrector)
         if corrector.is_applied:
             return trial
         if corrector.missed is not None:
@@ -183,9 +183,10 @@ class StepReplay:
     def control(self, step: int) -> Trial:
         """One run in which the recorded reply of the step stands, and all after it is live."""
         TapedRequest.at_step(self.recorded.tape, step)
-        return self._run(step + 1)
+        return self.run_from(step + 1)
 
-    def _run(self, until: int, change: Intervention | None = None) -> Trial:
+    def run_from(self, until: int, change: Intervention | None = None) -> Trial:
+        """One run that is live from a step on, with a change of what its models and tools are asked."""
         player = TapePlayer(self.recorded.tape, until=until, mode=self.options.mode, tools=self.options.tools)
         trial: Trial | None = None
         try:

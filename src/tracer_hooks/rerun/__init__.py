@@ -5,6 +5,12 @@ from typing import TYPE_CHECKING
 from tracer_hooks._lazy import lazy_names
 
 if TYPE_CHECKING:
+    from tracer_hooks.rerun._comparison import RunComparison as RunComparison
+    from tracer_hooks.rerun._comparison import StepComparison as StepComparison
+    from tracer_hooks.rerun._comparison import StepState as StepState
+    from tracer_hooks.rerun._comparison import compare as compare
+    from tracer_hooks.rerun._fork import Fork as Fork
+    from tracer_hooks.rerun._fork import fork as fork
     from tracer_hooks.rerun._replay import counterfactual as counterfactual
     from tracer_hooks.rerun._replay import find_decisive_step as find_decisive_step
     from tracer_hooks.rerun._replay import replay_run as replay_run

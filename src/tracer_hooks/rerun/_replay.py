@@ -79,7 +79,7 @@ def recording_of(run: RecordedRun, store: str | Path | None = None) -> Recording
         trial = Trial(trajectory=attempt.trajectory, tape=attempt.tape, error=attempt.error)
         return Recording(trial=trial, attribution=attempt.attribution, again=run.again)
     if isinstance(run, str):
-        run = _stored(run, store)
+        run = stored_run(run, store)
     if not isinstance(run, StoredRun):
         raise ConfigError(f"the run is {run!r}, expected a TeamRun, a StoredRun, or the id of one in the run store")
     if run.tape is None:
@@ -119,7 +119,13 @@ def _prompts(run: StoredRun, store: str | Path | None) -> Mapping[str, str] | No
         return prompts.get(fingerprint(run.framework, run.team), run.prompts.told).texts
 
 
-def _stored(run_id: str, store: str | Path | None) -> StoredRun:
+def stored_run(run_id: str, store: str | Path | None, *, with_tape: bool = True) -> StoredRun:
+    """The run of the store with this id, or whose id begins with it.
+
+    Raises:
+        ConfigError: The run store is switched off.
+        StoreError: The run store has no such run, or cannot be read.
+    """
     path = store_path(store)
     if path is None:
         raise ConfigError(
@@ -128,7 +134,7 @@ def _stored(run_id: str, store: str | Path | None) -> StoredRun:
     from tracer_hooks.store import RunStore
 
     with RunStore(path, read_only=True) as runs:
-        return runs.get(run_id)
+        return runs.get(run_id, with_tape=with_tape)
 
 
 class ReplayArguments(TypedDict, total=False):
@@ -308,7 +314,7 @@ def counterfactual(
     replay = case.step_replay()
     written = corrections_by(case.proposers[0], replay, attribution=case.attribution, reference=case.shown_reference)
     correction_of = written if given is None else lambda _: given
-    result = _off_the_loop(lambda: examine_step(replay, step, correction_of))
+    result = off_the_loop(lambda: examine_step(replay, step, correction_of))
     on_test = options.get("on_test")
     if on_test is not None:
         on_test(result)
@@ -346,7 +352,7 @@ def find_decisive_step(
             on_test=options.get("on_test"),
         )
 
-    return _off_the_loop(search)
+    return off_the_loop(search)
 
 
 def replay_run(
@@ -382,7 +388,7 @@ def replay_run(
     recording = recording_of(run, store)
     runner = runner_for(recording, build_team, check, expected, is_judged=False)
     rules, chosen = ToolRules.of(tools), tape_mode(mode)
-    return _off_the_loop(lambda: replay_tape(runner, recording.trial.tape, until=until, mode=chosen, tools=rules))
+    return off_the_loop(lambda: replay_tape(runner, recording.trial.tape, until=until, mode=chosen, tools=rules))
 
 
 def resume(
@@ -435,10 +441,10 @@ def resume(
             f"tools says {undeclared.name!r} is 'live', and the run called it before step {step}: what it did would be "
             "missing. Declare it 'replayable' (it only reads), 'blocked' or 'rebuilt', or resume at step 0"
         )
-    return _off_the_loop(lambda: resume_tape(runner, recording.trial.tape, told, tools=rules))
+    return off_the_loop(lambda: resume_tape(runner, recording.trial.tape, told, tools=rules))
 
 
-def _off_the_loop(work: Callable[[], T]) -> T:
+def off_the_loop(work: Callable[[], T]) -> T:
     """Return ``work()``, called in a thread of its own where an event loop runs: teams start loops themselves."""
     if not loop_is_running():
         return work()

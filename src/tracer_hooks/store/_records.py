@@ -65,6 +65,19 @@ class RunPrompts(Record):
         return f"{told} (compared with version {self.version})"
 
 
+class ForkedFrom(Record):
+    """The run that another one was made of by going on from a step of it."""
+
+    run_id: Text
+    """Its id."""
+    step: int = Field(ge=0)
+    """The step at which the new run left its record."""
+    change: Text = ""
+    """What was changed, in words; empty for a control, in which nothing was."""
+    kind: Text = "control"
+    """What was changed: ``say``, ``result`` or ``prompts``; ``control`` for nothing."""
+
+
 class _RunHead(Record):
     """The fields that a summary and a whole run share."""
 
@@ -94,6 +107,8 @@ class _RunHead(Record):
     """Which accepted prompts it was made on; None where there were none, or they were not asked for."""
     tags: dict[Text, Text] = Field(default_factory=dict)
     """What the user says of it, such as a release or a request."""
+    parent: ForkedFrom | None = None
+    """The run that it was made of, for a fork."""
 
 
 class StoredRun(_RunHead):
@@ -213,6 +228,7 @@ def _row_of(run: StoredRun) -> dict[str, Any]:
         "trajectory": pack(to_json(run.trajectory)),
         "prompts": None if run.prompts is None else run.prompts.model_dump_json(),
         "tags": tags_column(run.tags),
+        "parent": None if run.parent is None else run.parent.model_dump_json(),
         **attribution_columns(run.attribution),
         **repair_columns(run.repair),
         **tape_columns(run.tape),
@@ -314,6 +330,7 @@ def _head_of(row: Mapping[Any, Any]) -> dict[str, Any]:
         **{name: row[name] for name in _HEAD},
         "prompts": RunPrompts.model_validate_json(row["prompts"]) if row["prompts"] else None,
         "tags": json.loads(row["tags"]) if row["tags"] else {},
+        "parent": ForkedFrom.model_validate_json(row["parent"]) if row["parent"] else None,
         "started_at": from_microseconds(row["started_us"]),
         "ended_at": None if row["ended_us"] is None else from_microseconds(row["ended_us"]),
     }

@@ -39,6 +39,7 @@ MIGRATIONS = {
     4: (),
     5: ("ALTER TABLE runs ADD COLUMN tags TEXT",),
     6: (
+        "ALTER TABLE runs ADD COLUMN parent TEXT",
         "DROP INDEX IF EXISTS ix_runs_team",
         "DROP INDEX IF EXISTS ix_runs_started_us",
         "CREATE INDEX ix_runs_newest ON runs "
@@ -47,7 +48,7 @@ MIGRATIONS = {
 }
 """The statements under n turn tables of version n into version n + 1; they run inside the opening transaction."""
 
-ADDED_IN = {"tape": 2, "prompts": 4, "tags": 6}
+ADDED_IN = {"tape": 2, "prompts": 4, "tags": 6, "parent": 7}
 """Columns with the version that brought them: an older file that may not be changed is read without them."""
 
 PROMPTS_SINCE = 4
@@ -88,6 +89,7 @@ runs = sa.Table(
     sa.Column("tape", sa.LargeBinary),
     sa.Column("prompts", sa.Text),  # which accepted prompts the run was made on: short JSON
     sa.Column("tags", sa.Text),  # what the user says of it: JSON
+    sa.Column("parent", sa.Text),  # the run that it was made of, and the change: short JSON
     # All that runs are chosen, ordered and counted by, so that neither a list nor a count reads rows in vain.
     sa.Index(
         "ix_runs_newest",

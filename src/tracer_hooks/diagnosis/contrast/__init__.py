@@ -7,7 +7,7 @@ from tracer_hooks.diagnosis.contrast._attributor import (
     GivenRuns,
     RunSource,
 )
-from tracer_hooks.diagnosis.contrast._comparison import Alignment, align
+from tracer_hooks.diagnosis.contrast._comparison import Alignment, align, partners_of_steps
 from tracer_hooks.diagnosis.contrast._divergence import Divergences
 from tracer_hooks.diagnosis.contrast._marks import DivergenceKind, Mark
 
@@ -22,4 +22,5 @@ __all__ = [
     "Mark",
     "RunSource",
     "align",
+    "partners_of_steps",
 ]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tracer_hooks._lazy import cached_property
 from tracer_hooks.diagnosis._reading._roles import Role
 from tracer_hooks.diagnosis.contrast._run_view import Act, Claim, RunView
-from tracer_hooks.schema import StepKind
+from tracer_hooks.schema import StepKind, Trajectory
 
 Matrix: TypeAlias = NDArray[np.float64]
 MATCH_FROM = 0.5
@@ -276,7 +276,7 @@ _UNKNOWN_AGREEMENT = 0.6
 
 
 @dataclass(frozen=True)
-class RunComparison:
+class ContrastedRuns:
     """A run, paired with each of the others."""
 
     run: RunView
@@ -332,7 +332,7 @@ def task_closeness(run: RunView, other: RunView) -> float:
     return cosine_of_words(run.task_words, other.task_words)
 
 
-def compare(run: RunView, others: Sequence[RunView]) -> RunComparison:
+def compare(run: RunView, others: Sequence[RunView]) -> ContrastedRuns:
     """Pair a run with each of ``others``, of which there must be one at least, the nearest first."""
     vectors = TermVectors([run, *others])
     rows, nearest = vectors.of(run), vectors.of(others[0])
@@ -342,9 +342,16 @@ def compare(run: RunView, others: Sequence[RunView]) -> RunComparison:
         theirs = vectors.of(other)
         pairings.append(pair(run, other, rows, theirs))
         likeness.append(pair(others[0], other, nearest, theirs).likeness)
-    return RunComparison(
+    return ContrastedRuns(
         run=run,
         pairings=tuple(pairings),
         closeness=tuple(task_closeness(run, other) for other in others),
         agreement=fmean(likeness) if likeness else _UNKNOWN_AGREEMENT,
     )
+
+
+def partners_of_steps(run: Trajectory, other: Trajectory) -> tuple[int, ...]:
+    """For each step of ``run`` the step of ``other`` that it is beside, or -1."""
+    if not run.steps or not other.steps:
+        return (-1,) * len(run.steps)
+    return compare(RunView(run), [RunView(other)]).pairings[0].partners

@@ -11,7 +11,7 @@ from statistics import fmean
 from tracer_hooks._lazy import cached_property
 from tracer_hooks.diagnosis._reading._run import RunReading
 from tracer_hooks.diagnosis._wording import grouped, one_line
-from tracer_hooks.diagnosis.contrast._comparison import RunComparison
+from tracer_hooks.diagnosis.contrast._comparison import ContrastedRuns
 from tracer_hooks.diagnosis.contrast._marks import (
     VALUES,
     DivergenceKind,
@@ -56,7 +56,7 @@ class Divergences:
         comparison: The run beside passing ones.
     """
 
-    comparison: RunComparison
+    comparison: ContrastedRuns
 
     @cached_property
     def marks(self) -> tuple[Mark, ...]:
@@ -158,7 +158,7 @@ def error_mode_of(divergences: Divergences, step: int) -> ErrorMode | None:
     return _TOLD.get(kind)
 
 
-def _ignored_value(comparison: RunComparison, mark: Mark) -> ErrorMode | None:
+def _ignored_value(comparison: ContrastedRuns, mark: Mark) -> ErrorMode | None:
     """The mode when the value that a passing run has in this place stood in the run before the step."""
     if mark.claim is None or mark.claim.kind is not ClaimKind.ARGUMENT:
         return None
@@ -177,7 +177,7 @@ def _ignored_value(comparison: RunComparison, mark: Mark) -> ErrorMode | None:
     return ErrorMode.FM_2_5 if expected <= parts_of(told) else None
 
 
-def _expected(comparison: RunComparison, mark: Mark, claim: Claim) -> set[Claim]:
+def _expected(comparison: ContrastedRuns, mark: Mark, claim: Claim) -> set[Claim]:
     """The numbers and codes that a passing run passes to the same argument in this place."""
     if mark.instead is None:
         return set()
@@ -300,7 +300,7 @@ def _passage(reading: RunReading, step: int, words: str) -> str | None:
     return found
 
 
-def _why(comparison: RunComparison, mark: Mark) -> str:
+def _why(comparison: ContrastedRuns, mark: Mark) -> str:
     why = _WHY[mark.divergence].format(words=one_line(mark.words))
     if mark.instead is None:
         return f"{why}."

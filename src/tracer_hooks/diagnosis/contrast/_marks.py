@@ -10,7 +10,7 @@ from enum import Enum
 
 from tracer_hooks.diagnosis._reading._roles import is_checker
 from tracer_hooks.diagnosis._reading._run import says_something
-from tracer_hooks.diagnosis.contrast._comparison import SAME_TASK, Pairing, RunComparison, cosine_of_words
+from tracer_hooks.diagnosis.contrast._comparison import SAME_TASK, Pairing, ContrastedRuns, cosine_of_words
 from tracer_hooks.diagnosis.contrast._run_view import (
     Claim,
     ClaimKind,
@@ -100,7 +100,7 @@ _REWORDED = 0.2
 """Factor for a date or time of known numbers in another form."""
 
 
-def foreign_values(comparison: RunComparison) -> Iterator[Mark]:
+def foreign_values(comparison: ContrastedRuns) -> Iterator[Mark]:
     """Values that a step brings in, that nothing before it in the run told it, and that no passing run has."""
     run = comparison.run
     for index in run.acts:
@@ -114,7 +114,7 @@ def foreign_values(comparison: RunComparison) -> Iterator[Mark]:
         yield from best.values()
 
 
-def _foreign_mark(comparison: RunComparison, index: int, claim: Claim, words: str) -> Mark | None:
+def _foreign_mark(comparison: ContrastedRuns, index: int, claim: Claim, words: str) -> Mark | None:
     weight = claim_weight(claim) * comparison.foreignness(claim) * comparison.nearness
     if weight < _LEAST:
         return None
@@ -148,7 +148,7 @@ def _taken_over(run: RunView, index: int, claim: Claim) -> int:
     return sum(not wanted.isdisjoint(step.made) for step in run.steps[index + 1 :])
 
 
-def _counterpart(comparison: RunComparison, index: int, claim: Claim) -> Instead | None:
+def _counterpart(comparison: ContrastedRuns, index: int, claim: Claim) -> Instead | None:
     """The value that the nearest passing run has in this place, and that this run never has."""
     for position, partner in comparison.partners_of(index):
         for other, words in comparison.pairings[position].other.steps[partner].made.items():
@@ -174,7 +174,7 @@ _COUNTED, _FACTORS = 40, range(2, 10)
 _EXACT = 0.005
 
 
-def misplaced_values(comparison: RunComparison) -> Iterator[Mark]:
+def misplaced_values(comparison: ContrastedRuns) -> Iterator[Mark]:
     """Values that do not fit their place, at the step that first puts them there.
 
     What fits is learned from the passing runs of the same task, since runs of another one have other values in the same
@@ -237,7 +237,7 @@ def _is_derived(value: float, numbers: Sequence[float]) -> bool:
     )
 
 
-def _where(comparison: RunComparison, one: Occurrence, usual: str) -> Instead | None:
+def _where(comparison: ContrastedRuns, one: Occurrence, usual: str) -> Instead | None:
     """Where the nearest passing run with the usual value in a like place has it: in the place most like this one."""
     for position in comparison.nearest_first:
         places = comparison.pairings[position].other.own_places.get((one.kind, usual), ())
@@ -257,7 +257,7 @@ _REPEATED_FROM = 0.9
 """Similarity of the words from which a step is a repetition of an earlier one."""
 
 
-def extra_steps(comparison: RunComparison) -> Iterator[Mark]:
+def extra_steps(comparison: ContrastedRuns) -> Iterator[Mark]:
     """Acts that most of the passing runs do not have, in this place or any other."""
     run = comparison.run
     for index in run.acts:
@@ -292,7 +292,7 @@ def _repeats(run: RunView, index: int) -> bool:
     )
 
 
-def changed_acts(comparison: RunComparison) -> Iterator[Mark]:
+def changed_acts(comparison: ContrastedRuns) -> Iterator[Mark]:
     """Steps in whose place most passing runs call another tool, hand off to another, or let another agent act."""
     run = comparison.run
     for index in run.acts:
@@ -319,7 +319,7 @@ def changed_acts(comparison: RunComparison) -> Iterator[Mark]:
         )
 
 
-def missing_steps(comparison: RunComparison) -> Iterator[Mark]:
+def missing_steps(comparison: ContrastedRuns) -> Iterator[Mark]:
     """Steps of the passing runs that the run has nowhere, charged to the step that came in their stead."""
     if not comparison.run.acts:
         return
@@ -346,7 +346,7 @@ def _what_is_missing(pairing: Pairing, column: int, place: int) -> DivergenceKin
     return DivergenceKind.EARLY_END if place > pairing.run.acts[-1] else DivergenceKind.MISSING
 
 
-def unlike_content(comparison: RunComparison) -> Iterator[Mark]:
+def unlike_content(comparison: ContrastedRuns) -> Iterator[Mark]:
     """Steps whose words no step that corresponds to them comes near; one passing run that says the same is enough."""
     trust = comparison.agreement * comparison.nearness
     for index in comparison.run.acts:
