@@ -10,7 +10,7 @@ from enum import Enum
 
 from tracer_hooks.diagnosis._reading._roles import is_checker
 from tracer_hooks.diagnosis._reading._run import says_something
-from tracer_hooks.diagnosis.contrast._comparison import SAME_TASK, Pairing, ContrastedRuns, cosine_of_words
+from tracer_hooks.diagnosis.contrast._comparison import SAME_TASK, ContrastedRuns, Pairing, cosine_of_words
 from tracer_hooks.diagnosis.contrast._run_view import (
     Claim,
     ClaimKind,
