@@ -49,6 +49,8 @@ COMMANDS: dict[str, list[list[str]] | None] = {
     "demo": None,
     "doctor": [[], ["--json"]],
     "label": [[".", "--out", "labels.jsonl", "--from-csv", "table.csv"]],
+    "compare": [["{run}", "{run}"], ["{run}", "{run}", "--json"], ["{run}", "no such" + HOSTILE.replace("\x00", "")]],
+    "fork": [["{run}", "--at", "0", "--say", HOSTILE.replace("\x00", "")]],
     "report": [["--out", "site"], ["--out", "site", "--json"]],
     "publish": [["{run}", "phoenix://127.0.0.1:1"], ["no such" + HOSTILE.replace("\x00", ""), "phoenix://127.0.0.1:1"]],
     "replay": [["{run}", "--find"], ["no such" + HOSTILE.replace("\x00", "")]],
