@@ -144,7 +144,7 @@ def _backends(
 
 
 def _records(
-    targets: Sequence[str], file_format: Format, store: Path | None, stored: set[str], backends: BackendRuns
+    targets: Sequence[str], file_format: Format, store: str | None, stored: set[str], backends: BackendRuns
 ) -> Iterator[LoadedRecord]:
     """The runs that are named; the ids of those from the run store are added to ``stored``."""
     for target in targets:
@@ -157,7 +157,7 @@ def _records(
             yield record
 
 
-def _keep(store: Path | None, results: Sequence[Diagnosed]) -> None:
+def _keep(store: str | None, results: Sequence[Diagnosed]) -> None:
     """Keep diagnoses of stored runs with the runs; where the store does not take one, a line says so."""
     from tracer_hooks.telemetry import ContentPolicy, redacted_attribution
 

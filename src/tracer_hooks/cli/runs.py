@@ -240,7 +240,7 @@ def export_run(
     write_result(text, out, again="tracer-hooks runs export RUN --out FILE")
 
 
-def _repairs(store: Path | None, run: StoredRun) -> RepairLog | None:
+def _repairs(store: str | None, run: StoredRun) -> RepairLog | None:
     """Return what was tried in the call that ``run`` belongs to; it is stored with the last attempt."""
     from tracer_hooks.repair import RepairLog
 

@@ -11,10 +11,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
-from pathlib import Path
 from typing import Any
 
 from tracer_hooks.budget import Spending
+from tracer_hooks.config import StorePlace
 from tracer_hooks.diagnosis import blames_environment, get_attributor
 from tracer_hooks.errors import BudgetSpentError, CheckError, ConfigError, ReplayError
 from tracer_hooks.frameworks import RunResult, Verdict
@@ -253,7 +253,7 @@ _LOOKED_AT = 600
 
 
 def earlier_failures(
-    path: str | Path | None, journal: Journal, like: Trajectory, options: TrialOptions, *, but: Iterable[str]
+    path: str | StorePlace | None, journal: Journal, like: Trajectory, options: TrialOptions, *, but: Iterable[str]
 ) -> tuple[JudgedRun, ...]:
     """The newest failed first attempts in the store of the team that ran ``like``; every session takes the same.
 
@@ -285,7 +285,7 @@ def earlier_failures(
 
 
 def earlier_passed(
-    path: str | Path | None,
+    path: str | StorePlace | None,
     journal: Journal,
     like: Trajectory,
     known: Iterable[str],

@@ -109,7 +109,7 @@ def write_site(
         OSError: A file cannot be written.
     """
     recurring = RecurringFindings()
-    if store.path.exists():
+    if store.exists():
         seen = itertools.count(1)
         recurring = recurring_findings(
             store, **chosen.asked, limit=limit, on_run=lambda total: on_page("looking at runs", next(seen), total)
@@ -132,7 +132,7 @@ class _Site:
         self._prices, self._recurring = prices, recurring
         self._old = _manifest(folder)
         self._table = RunTable.of(store, chosen)
-        self._calls, self._uncovered = self._wanted_calls() if store.path.exists() else ({}, 0)
+        self._calls, self._uncovered = self._wanted_calls() if store.exists() else ({}, 0)
         self._lists = dict(self._wanted_lists())
         self._done: dict[str, str] = {}
         """The files that are as they should be, with the digests of what pages of runs show."""
@@ -222,7 +222,7 @@ class _Site:
         overview = overview_of(
             self._store, self._chosen, links, table=self._table, prices=self._prices, recurring=self._recurring
         )
-        prompts = prompts_of(PromptStore(self._store.path, read_only=True), self._chosen)
+        prompts = prompts_of(PromptStore(self._store.place, read_only=True), self._chosen)
         self._finish("style.css", asset("style.css"))
         self._finish("index.html", render_page("overview", overview, links, self._chosen, notes=notes))
         for name, (asked, number) in self._lists.items():

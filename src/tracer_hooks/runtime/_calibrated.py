@@ -13,7 +13,7 @@ from pydantic import Field, ValidationError
 from tracer_hooks._files import remove_folder, replaced_folder, seal, whole_folder, write_files
 from tracer_hooks._guard import logger, warn_once
 from tracer_hooks._reading import parse_json, read_bytes
-from tracer_hooks.config import DEFAULT_STORE, store_path
+from tracer_hooks.config import StorePlace, home_folder
 from tracer_hooks.diagnosis import Attributor, get_attributor
 from tracer_hooks.errors import TracerHooksError
 from tracer_hooks.schema import Record, Text, Trajectory
@@ -52,9 +52,9 @@ def team_card(trajectories: Sequence[Trajectory]) -> TeamCard:
     return TeamCard(framework=first.framework, team=first.team, agents=tuple(agents), labels=len(trajectories))
 
 
-def attributors_folder(store: Path | None = None) -> Path:
+def attributors_folder(store: StorePlace | None = None) -> Path:
     """Return the folder of fitted attributors: beside the run store, or where it would be."""
-    return (store or store_path() or DEFAULT_STORE).absolute().parent / "attributors"
+    return home_folder(store) / "attributors"
 
 
 class CalibratedAttributors:
