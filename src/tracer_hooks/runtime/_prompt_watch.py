@@ -27,7 +27,7 @@ _FAILED_S = 30.0
 """A store that failed is asked again after so long: it may keep every caller waiting."""
 _BUSY_S = 5.0
 """How long a version's watch waits for the store; no call waits for it."""
-_SERVER_PATIENCE_S = 0.25
+_SERVER_PATIENCE_S = 0.1
 """How long a call waits for what a server says; what comes later is used by later calls."""
 _OVERLAP = 16
 """Outcomes that are read once more, since other processes count at the same time."""

@@ -32,8 +32,9 @@ LOCK_S = 0.5
 """How long a call waits for the lock to write: others that store their runs hold it for milliseconds, and what a call
 that returned has left is to be stored. Only the first call waits where nobody lets go of it."""
 LONGEST_S = 2.0
-"""How long a call waits at all, for a slow disk perhaps, before it is thought of as one that fails.
-A server gets no longer than :data:`LOCK_S` for everything: what it is busy with cannot be told."""
+"""How long a call waits at all, for a slow disk perhaps, before it is thought of as one that fails."""
+SERVER_S = 0.4
+"""The same for a server, of which cannot be told what it is busy with."""
 _LOCK_S = 5.0
 """How long the thread tries to get the lock before the file counts as one that fails."""
 _BATCH = 100
@@ -80,7 +81,7 @@ class StoreWriter(BackgroundQueue[PendingCall]):
 
     def __init__(self, place: StorePlace) -> None:
         self._place = place
-        self._longest_s = LONGEST_S if isinstance(place, Path) else LOCK_S
+        self._longest_s = LONGEST_S if isinstance(place, Path) else SERVER_S
         self._opened: RunStore | None = None
         super().__init__("tracer-hooks-store", max_items=_MOST_CALLS, order=1)
 

@@ -195,7 +195,7 @@ class PostgresDatabase:
             text = " ".join(str(getattr(error, "orig", None) or error).split())
         self.close()
         password = self._parameters().get("password")
-        text = text.replace(str(password), "***") if password else text
+        text = (text.replace(str(password), "***") if password else text).rstrip(".")
         try:
             raise StoreError(f"cannot {doing}: run store {self._name!r}: {text}. {_next_command(text)}") from None
         except StoreError as error:

@@ -54,8 +54,8 @@ def url(server: PostgresServer) -> str:
 @pytest.fixture
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Those of users; what is loaded at the first use is loaded."""
-    monkeypatch.setattr(_store_writer, "LOCK_S", MOST_S)
-    monkeypatch.setattr(_store_writer, "LONGEST_S", 2.0)
+    monkeypatch.setattr(_store_writer, "LOCK_S", 0.5)
+    monkeypatch.setattr(_store_writer, "SERVER_S", 0.4)
 
 
 @contextmanager
