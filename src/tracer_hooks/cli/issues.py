@@ -42,7 +42,7 @@ def issues_command(
     ):
         seen = itertools.count(1)
         bars.update("runs", "looking at runs", 0, None)
-        if kept.path.exists():
+        if kept.exists():
             found = recurring_findings(
                 kept, since=began, team=team, agent=agent, kind=wanted, tags=tags, limit=limit,
                 on_run=lambda total: bars.update("runs", "looking at runs", next(seen), total),

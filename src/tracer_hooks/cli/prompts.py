@@ -67,7 +67,7 @@ def prompts(context: typer.Context) -> None:
 def list_versions(team: Team = None, as_json: Json = False, store: Store = None) -> None:
     """List versions: state, agents, how the runs went, which one is used."""
     with _open(store) as kept:
-        known = kept.versions() if kept.path.exists() else ()
+        known = kept.versions() if kept.exists() else ()
         names = list(dict.fromkeys(version.team for version in known)) if team is None else [_find_team(known, team)]
         histories = [_history(kept, name) for name in names]
     if as_json:

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 from tracer_hooks._lazy import lazy_names
 
 if TYPE_CHECKING:
+    from tracer_hooks.store._copying import CopyCounts as CopyCounts
+    from tracer_hooks.store._copying import copy_store as copy_store
     from tracer_hooks.store._place import default_place as default_place
     from tracer_hooks.store._prompt_records import PromptArm as PromptArm
     from tracer_hooks.store._prompt_records import PromptEvent as PromptEvent

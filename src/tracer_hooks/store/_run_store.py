@@ -167,7 +167,7 @@ class RunStore(Store):
             StoreError: No run, or more than one, fits; the message names those that do.
         """
         with self._database.read("read the run") as connection:
-            columns = _columns(connection, but=() if with_tape else {"tape"})
+            columns = row_columns(connection, but=() if with_tape else {"tape"})
             if not with_tape:
                 columns.append(_nothing("tape"))
             statement = sa.select(*columns).where(runs.c.run_id == _find_id(connection, run_id))
@@ -259,7 +259,7 @@ class RunStore(Store):
         """A short text that changes with anything that is kept of the attempts of a call, but for their tapes."""
         seen = hashlib.sha256()
         with self._database.read("read the attempts") as connection:
-            columns = _columns(connection, but={"tape"})
+            columns = row_columns(connection, but={"tape"})
             statement = sa.select(*columns).where(runs.c.session_id == session_id).order_by(*_IN_ORDER)
             for row in connection.execute(statement):
                 seen.update(repr(tuple(row)).encode(errors="replace"))
@@ -268,7 +268,7 @@ class RunStore(Store):
     def attempts(self, session_id: str) -> tuple[StoredRun, ...]:
         """Every attempt of one call, the first attempt first; empty when the session is unknown."""
         with self._database.read("read the attempts") as connection:
-            statement = sa.select(*_columns(connection)).where(runs.c.session_id == session_id)
+            statement = sa.select(*row_columns(connection)).where(runs.c.session_id == session_id)
             return tuple(run_of(row) for row in connection.execute(statement.order_by(*_IN_ORDER)).mappings())
 
     def attempt_ids(self, session_id: str) -> tuple[str, ...]:
@@ -432,7 +432,7 @@ def _summaries(connection: sa.Connection, statement: sa.Select[Any]) -> tuple[Ru
     return tuple(found)
 
 
-def _columns(connection: sa.Connection, *, but: Collection[str] = ()) -> list[sa.ColumnElement[Any]]:
+def row_columns(connection: sa.Connection, *, but: Collection[str] = ()) -> list[sa.ColumnElement[Any]]:
     """The columns of a run; a file of an older version has no value in those that it lacks."""
     version = version_of_file(connection)
     return [
@@ -447,7 +447,7 @@ def _nothing(name: str) -> sa.ColumnElement[Any]:
 
 
 def _summary_columns(connection: sa.Connection) -> list[sa.ColumnElement[Any]]:
-    light = _columns(connection, but={"task", "trajectory", "attribution", "rewrite", "tape"})
-    tape = next(column for column in _columns(connection) if column.name == "tape")
+    light = row_columns(connection, but={"task", "trajectory", "attribution", "rewrite", "tape"})
+    tape = next(column for column in row_columns(connection) if column.name == "tape")
     task = sa.func.substr(runs.c.task, 1, SUMMARY_TASK_CHARS).label("task")
     return [*light, task, runs.c.rewrite.is_not(None).label("has_repair"), tape.is_not(None).label("has_tape")]
