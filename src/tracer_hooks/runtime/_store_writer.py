@@ -196,7 +196,7 @@ class StoreWriter(BackgroundQueue[PendingCall]):
         """Write what is kept of one call; gives what follows once it is committed."""
         call.bug = None
         try:
-            with writing.part():
+            with writing.part(unread=True):
                 for run in call.runs:
                     writing.save(run)
         except StoreError as error:

@@ -82,7 +82,7 @@ class SqliteDatabase:
         with self._errors(doing), self._begun(writes=False) as connection:
             yield connection
 
-    def savepoint(self, connection: sa.Connection) -> Savepoint:
+    def savepoint(self, connection: sa.Connection, *, unread: bool = False) -> Savepoint:
         """Begin a part of a transaction, by the driver as in :meth:`execute`."""
         return _DriverSavepoint(driver_of(connection))
 

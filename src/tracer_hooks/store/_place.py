@@ -51,8 +51,8 @@ class Database(Protocol):
     def read(self, doing: str) -> AbstractContextManager[sa.Connection]:
         """A transaction that sees one state of the store and waits for no writer."""
 
-    def savepoint(self, connection: sa.Connection) -> Savepoint:
-        """Begin a part of a transaction."""
+    def savepoint(self, connection: sa.Connection, *, unread: bool = False) -> Savepoint:
+        """Begin a part of a transaction; in one that is ``unread``, nothing is asked for."""
 
     def is_to_blame(self, error: BaseException) -> bool:
         """Tell whether an error of the driver speaks of the database, and not of the values that it was given."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 import psycopg
@@ -89,9 +89,13 @@ class PostgresDatabase:
             with self._reader.begin() as connection:
                 yield connection
 
-    def savepoint(self, connection: sa.Connection) -> Savepoint:
-        """Begin a part of a transaction."""
-        return connection.begin_nested()
+    def savepoint(self, connection: sa.Connection, *, unread: bool = False) -> Savepoint:
+        """Begin a part of a transaction; what nobody reads in between goes to the server and back once."""
+        if not unread:
+            return connection.begin_nested()
+        driver = connection.connection.driver_connection
+        assert isinstance(driver, psycopg.Connection)
+        return _UnreadPart(driver)
 
     def is_to_blame(self, error: BaseException) -> bool:
         """Tell whether an error speaks of the server, and not of the values that it was given."""
@@ -201,6 +205,24 @@ class PostgresDatabase:
         except StoreError as error:
             error.__context__ = None  # it leads to what the driver was given
             raise
+
+
+class _UnreadPart:
+    def __init__(self, driver: psycopg.Connection[Any]) -> None:
+        self._driver = driver
+        self._sending = ExitStack()
+        self._sending.enter_context(driver.pipeline())
+        driver.execute("SAVEPOINT part")
+
+    def commit(self) -> None:
+        self._driver.execute("RELEASE part")
+        self._sending.close()  # waits for the answers, of which the first error is raised
+
+    def rollback(self) -> None:
+        with suppress(psycopg.Error):  # of what was sent, again
+            self._sending.close()
+        self._driver.execute("ROLLBACK TO part")
+        self._driver.execute("RELEASE part")
 
 
 def _next_command(text: str) -> str:

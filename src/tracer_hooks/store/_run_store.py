@@ -60,16 +60,20 @@ class Writing:
         self._database, self._connection = database, connection
 
     @contextmanager
-    def part(self) -> Iterator[None]:
+    def part(self, *, unread: bool = False) -> Iterator[None]:
         """Treat what is written within as a whole; where it is at fault, the rest of the transaction goes on.
+
+        Args:
+            unread: Whether nothing is read within, so that a server is sent everything at once.
 
         Raises:
             StoreError: What is written is at fault, and none of it was. A fault of the database leaves as it comes, and
                 ends the transaction.
         """
-        savepoint = self._database.savepoint(self._connection)
+        savepoint = self._database.savepoint(self._connection, unread=unread)
         try:
             yield
+            savepoint.commit()
         except BaseException as error:
             cause = getattr(error, "orig", None) or error
             is_stores = self._database.is_to_blame(cause)
@@ -78,7 +82,6 @@ class Writing:
             if is_stores or isinstance(error, StoreError) or not isinstance(error, Exception):
                 raise
             raise StoreError(f"it cannot be written ({type(cause).__name__}: {cause})") from error
-        savepoint.commit()
 
     def save(self, run: PackedRun) -> None:
         """As :meth:`RunStore.save`."""

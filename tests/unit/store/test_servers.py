@@ -198,16 +198,17 @@ def test_a_server_that_takes_nothing_is_told_from_a_run_that_is_at_fault(
     assert tasks_in(url) == ["a", "b", "before"]
 
 
-def test_one_run_that_the_server_cannot_hold_is_named_and_the_others_are_stored(url: str) -> None:
+@pytest.mark.parametrize("unread", [False, True])
+def test_one_run_that_the_server_cannot_hold_is_named_and_the_others_are_stored(url: str, unread: bool) -> None:
     too_long = make_run("x" * 200_000 + "".join(chr(65 + (n * n) % 57) for n in range(60_000)))
     with RunStore(url) as store:
         with store.writing() as writing:
             from tracer_hooks.store import PackedRun
 
             writing.save(PackedRun.of(make_run("first")))
-            with pytest.raises(StoreError, match="cannot be written"), writing.part():
+            with pytest.raises(StoreError, match="cannot be written"), writing.part(unread=unread):
                 writing.save(PackedRun.of(too_long))
-            with writing.part():
+            with writing.part(unread=unread):
                 writing.save(PackedRun.of(make_run("last")))
         assert {run.run_id for run in store.list()} == {"first", "last"}
 
