@@ -235,7 +235,7 @@ class HookOptions:
 
     @cached_property
     def _calibrated(self) -> CalibratedAttributors:
-        return CalibratedAttributors(attributors_folder(self.config.store))
+        return CalibratedAttributors(attributors_folder(self.config.store), self.config.store)
 
     @cached_property
     def emitter(self) -> Emitter:

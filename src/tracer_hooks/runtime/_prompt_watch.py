@@ -15,7 +15,7 @@ from tracer_hooks._background import process_lock, start_daemon
 from tracer_hooks._guard import logger, warn_once
 from tracer_hooks.config import StorePlace
 from tracer_hooks.errors import ConfigError, StoreError
-from tracer_hooks.runtime._store_writer import PATIENCE_S, Part
+from tracer_hooks.runtime._store_writer import PATIENCE_S, SERVER_PATIENCE_S, Part
 from tracer_hooks.store import PromptArm, PromptOutcome, PromptPhase, PromptState, PromptVersion
 
 if TYPE_CHECKING:
@@ -27,8 +27,6 @@ _FAILED_S = 30.0
 """A store that failed is asked again after so long: it may keep every caller waiting."""
 _BUSY_S = 5.0
 """How long a version's watch waits for the store; no call waits for it."""
-_SERVER_PATIENCE_S = 0.1
-"""How long a call waits for what a server says; what comes later is used by later calls."""
 _OVERLAP = 16
 """Outcomes that are read once more, since other processes count at the same time."""
 
@@ -199,7 +197,7 @@ def _within_patience(place: StorePlace, read: Callable[[], None]) -> None:
     if isinstance(place, Path):
         read()
     else:
-        start_daemon(read, "tracer-hooks-prompts").join(_SERVER_PATIENCE_S)
+        start_daemon(read, "tracer-hooks-prompts").join(SERVER_PATIENCE_S)
 
 
 def _watch_of(version: PromptVersion) -> PromptWatch:

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 PATIENCE_S = 0.025
 """How long a call waits to read."""
+SERVER_PATIENCE_S = 0.1
+"""The same for what a server says; what comes later is used by later calls."""
 LOCK_S = 0.5
 """How long a call waits for the lock to write: others that store their runs hold it for milliseconds, and what a call
 that returned has left is to be stored. Only the first call waits where nobody lets go of it."""

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from tracer_hooks._lazy import lazy_names
 
 if TYPE_CHECKING:
+    from tracer_hooks.store._attributor_store import AttributorStore as AttributorStore
     from tracer_hooks.store._copying import CopyCounts as CopyCounts
     from tracer_hooks.store._copying import copy_store as copy_store
     from tracer_hooks.store._place import default_place as default_place
