@@ -36,6 +36,8 @@ from tracer_hooks.schema import RunOutcome, Step, Trajectory, Usage  # noqa: E40
 from tracer_hooks.store import PackedRun, RunStore, StoredRun  # noqa: E402
 
 PROCESSES, RATE = 8, 25.0
+_RECOVERED_S = 8.0
+"""A server that failed is tried again after five seconds; until then nobody waits, and nothing is acknowledged."""
 _WARM_S = 3.0
 """The first seconds of a process do not count: it connects, and compiles its statements."""
 
@@ -171,6 +173,7 @@ def kills(server: Any, url: str, number: int, of_server: int) -> dict[str, Any]:
             if turn in at_server:
                 server.kill()
                 server.start()
+                time.sleep(_RECOVERED_S)
             place = draw.randrange(PROCESSES)
             workers[place].send_signal(signal.SIGKILL)
             workers[place].wait()
