@@ -13,7 +13,7 @@ from tracer_hooks.config import CaptureConfig
 from tracer_hooks.errors import BackendError
 
 if TYPE_CHECKING:  # at run time with the work: help and usage errors need no records
-    from tracer_hooks.cli.diagnose import Diagnosed
+    from tracer_hooks.batch import Diagnosed
     from tracer_hooks.datasets import LoadedRecord
     from tracer_hooks.publishing import Destination
     from tracer_hooks.schema import Attribution, Trajectory
