@@ -20,7 +20,7 @@ from tracer_hooks.journal import Journal
 from tracer_hooks.schema import Attribution
 from tracer_hooks.store import RunStore
 
-_PLAN, _ANY = "plan.json", "parts"
+_PLAN = "plan"
 _COLUMNS = ("source", "run_id", "outcome", "agent", "certainty", "error_mode", "headline", "team", "trace_id", "error")
 Numbered = tuple[int, Part]
 """A part with its place among all."""
@@ -128,14 +128,15 @@ class BatchJob:
         place = self._folder / _PLAN
         try:
             if not place.exists():
-                write_files({place: json.dumps({_ANY: mark}).encode()})
-            elif json.loads(place.read_bytes()).get(_ANY) != mark:
-                raise ConfigError(
-                    f"{str(self._folder)!r} holds results of other runs, options or versions. Give another --out, or "
-                    f"run: rm -r {str(self._folder)!r}"
-                )
-        except (OSError, ValueError, AttributeError) as error:
+                write_files({place: mark.encode()})
+            is_same = place.read_text(encoding="utf-8") == mark
+        except (OSError, UnicodeDecodeError) as error:
             raise DatasetError(f"cannot use {str(place)!r}: {error}") from error
+        if not is_same:
+            raise ConfigError(
+                f"{str(self._folder)!r} holds results of other runs, options or versions. Give another --out, or "
+                f"run: rm -r {str(self._folder)!r}"
+            )
 
     def _keep(self, result: PartResult) -> None:
         part = self._parts[result.number]
