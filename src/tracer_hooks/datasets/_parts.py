@@ -14,7 +14,7 @@ from tracer_hooks.datasets._load import PAIRED, files_in, is_trace, load, load_p
 from tracer_hooks.datasets._record import LoadedRecord, read_each, read_record
 from tracer_hooks.errors import DatasetError, TrajectoryError
 
-_PART_BYTES = 4 << 20
+_PART_BYTES = 1 << 20
 """Bytes of the lines that are read in one go: a few hundred runs."""
 
 
