@@ -54,7 +54,7 @@ def test_results_go_into_a_file(command: Command) -> None:
     [
         (["runs.jsonl", "--out", "results.txt"], "ends with .jsonl or .parquet"),
         (["runs.jsonl", "--engine", "ray"], "--out results.jsonl"),
-        (["r0", "--out", "results.jsonl"], "expected files, folders or run stores"),
+        (["r0", "--out", "results.jsonl"], "there is no file or folder 'r0'"),
         (["runs.jsonl", "--out", "results.jsonl", "--markdown"], "--markdown excludes"),
         (["runs.jsonl", "--out", "results.jsonl", "--report", "a.html"], "tracer-hooks report --out site"),
         (["runs.jsonl", "--out", "results.jsonl", "--attributor", "oracle"], "unknown attributor 'oracle'"),

@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from tracer_hooks.batch._job import BatchJob as BatchJob
     from tracer_hooks.batch._job import in_process as in_process
     from tracer_hooks.batch._parts import Part as Part
+    from tracer_hooks.batch._parts import RecordsPart as RecordsPart
     from tracer_hooks.batch._parts import StorePart as StorePart
+    from tracer_hooks.batch._parts import record_parts as record_parts
     from tracer_hooks.batch._parts import store_parts as store_parts
     from tracer_hooks.batch._ray import on_ray as on_ray
 

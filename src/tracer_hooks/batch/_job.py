@@ -13,12 +13,13 @@ from tracer_hooks._files import make_folder, opener, remove_folder, write_files
 from tracer_hooks._lazy import require
 from tracer_hooks._version import __version__
 from tracer_hooks.batch._diagnosed import DiagnoseSettings
-from tracer_hooks.batch._parts import Part, PartResult, StorePart, do_part
+from tracer_hooks.batch._parts import Part, PartResult, RecordsPart, StorePart, do_part
 from tracer_hooks.datasets import FilePart
 from tracer_hooks.errors import ConfigError, DatasetError
 from tracer_hooks.journal import Journal
 from tracer_hooks.schema import Attribution
 from tracer_hooks.store import RunStore
+from tracer_hooks.telemetry import ContentPolicy, redacted_attribution
 
 _PLAN = "plan"
 _COLUMNS = ("source", "run_id", "outcome", "agent", "certainty", "error_mode", "headline", "team", "trace_id", "error")
@@ -63,19 +64,24 @@ class BatchJob:
     Args:
         parts: What is diagnosed.
         settings: How.
-        out: Where the results go, ``.jsonl`` or ``.parquet``. None where all parts are of a run store, which keeps the
-            diagnoses and thereby tells what is left.
+        out: Where the results go, ``.jsonl`` or ``.parquet``. None where no part is of a file: a run store keeps the
+            diagnoses, and thereby tells what is left.
+
+    Attributes:
+        parts: What is diagnosed.
+        answers: Diagnoses of runs that had been read before, by the source of the run.
 
     Raises:
-        ConfigError: ``out`` has another ending, or the folder beside it was begun with other runs or settings.
+        ConfigError: ``out`` is missing or has another ending, or was begun with other runs or settings.
         MissingExtraError: Results are to be Parquet, and ``tracer-hooks[parquet]`` is not installed.
         DatasetError: The folder cannot be used.
     """
 
     def __init__(self, parts: Iterable[Part], settings: DiagnoseSettings, *, out: Path | None) -> None:
-        self._parts, self._settings, self._out = tuple(parts), settings, out
+        self.parts, self._settings, self._out = tuple(parts), settings, out
+        self.answers: dict[str, Attribution] = {}
         if out is None:
-            if not all(isinstance(part, StorePart) for part in self._parts):
+            if any(isinstance(part, FilePart) for part in self.parts):
                 raise ConfigError("results of files need a file to go to, expected --out results.jsonl")
             return
         if out.suffix == ".parquet":
@@ -84,11 +90,6 @@ class BatchJob:
             raise ConfigError(f"--out is {str(out)!r}, expected a name that ends with .jsonl or .parquet")
         self._folder = out.with_name(f"{out.name}.parts")
         self._journal = Journal(self._folder)
-
-    @property
-    def parts(self) -> int:
-        """How many parts there are."""
-        return len(self._parts)
 
     def run(self, engine: Engine, on_part: Callable[[BatchCounts], object] = lambda counts: None) -> BatchCounts:
         """Do what is left to do, and write the results.
@@ -103,7 +104,7 @@ class BatchJob:
         """
         counts = BatchCounts()
         with ExitStack() as stack:
-            left = list(enumerate(self._parts))
+            left = list(enumerate(self.parts))
             if self._out is not None:
                 stack.enter_context(self._journal.held())
                 self._agree()
@@ -123,7 +124,7 @@ class BatchJob:
 
     def _agree(self) -> None:
         """Note what the folder is about, or compare it with what was noted."""
-        told = [__version__, repr(self._settings), *(_mark(part) for part in self._parts)]
+        told = [__version__, repr(self._settings), *(_mark(part) for part in self.parts)]
         mark = hashlib.sha256("\n".join(told).encode("utf-8", "surrogatepass")).hexdigest()
         place = self._folder / _PLAN
         try:
@@ -139,11 +140,15 @@ class BatchJob:
             )
 
     def _keep(self, result: PartResult) -> None:
-        part = self._parts[result.number]
-        if isinstance(part, StorePart) and result.kept:
+        part = self.parts[result.number]
+        answers = {source: Attribution.model_validate_json(answer) for source, answer in result.kept}
+        if isinstance(part, StorePart) and answers:
+            policy = ContentPolicy.of_record()
             with RunStore(part.store, stays_open=True) as kept:
-                for run_id, attribution in result.kept:
-                    kept.set_attribution(run_id, Attribution.model_validate_json(attribution))
+                for run_id, answer in answers.items():
+                    kept.set_attribution(run_id, redacted_attribution(answer, policy))
+        if isinstance(part, RecordsPart):
+            self.answers |= answers
         if self._out is None:
             return
         try:
@@ -158,7 +163,7 @@ class BatchJob:
         return self._folder / f"part-{number:06d}.jsonl"
 
     def _lines(self) -> Iterator[bytes]:
-        for number in range(len(self._parts)):
+        for number in range(len(self.parts)):
             with open(self._place(number), "rb") as file:
                 yield from file
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from tracer_hooks.batch._diagnosed import Diagnosed, DiagnoseSettings, diagnosed
 from tracer_hooks.datasets import FilePart, LoadedRecord
 from tracer_hooks.errors import StoreError, TrajectoryError
 from tracer_hooks.schema import RunOutcome
 from tracer_hooks.store import RunStore
-from tracer_hooks.telemetry import ContentPolicy, redacted_attribution
 
 _RUNS = 200
-"""Runs of a store in one part."""
+"""Runs of a store or backend in one part."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,8 +45,32 @@ class StorePart:
                 yield LoadedRecord(source=run_id, trajectory=run.trajectory.model_copy(update=changes))
 
 
-Part = FilePart | StorePart
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordsPart:
+    """Some runs that have been read, as out of a backend."""
+
+    records: tuple[LoadedRecord, ...]
+    """The runs."""
+
+    @property
+    def name(self) -> str:
+        """The part in words."""
+        return " ".join(record.source for record in self.records)
+
+    def load(self) -> Iterator[LoadedRecord]:
+        """The runs."""
+        return iter(self.records)
+
+
+Part = FilePart | StorePart | RecordsPart
 """What is read and diagnosed in one go."""
+
+
+def record_parts(records: Iterable[LoadedRecord]) -> Iterator[RecordsPart]:
+    """Runs that are being read, in parts."""
+    left = iter(records)
+    while some := tuple(islice(left, _RUNS)):
+        yield RecordsPart(records=some)
 
 
 def store_parts(store: str) -> Iterator[StorePart]:
@@ -76,7 +100,7 @@ class PartResult:
     lines: tuple[str, ...]
     """A JSON document for each run, as ``tracer-hooks diagnose --json`` has it."""
     kept: tuple[tuple[str, str], ...]
-    """Diagnoses for the store: id of the run, and the attribution as JSON, redacted."""
+    """Diagnoses that are kept or written elsewhere, too: source of the run, and the attribution as JSON."""
     named: int
     """Runs with a step to blame."""
     failed: int
@@ -88,14 +112,13 @@ def do_part(number: int, part: Part, settings: DiagnoseSettings) -> PartResult:
     lines: list[str] = []
     kept: list[tuple[str, str]] = []
     named = failed = 0
-    policy = ContentPolicy.of_record()
     for result in diagnosed(list(part.load()), settings):
         lines.append(json.dumps(result.to_dict(), separators=(",", ":")))
         failed += result.attribution is None
         if result.attribution is not None:
             named += result.attribution.certainty in ("clear", "likely")
-            if isinstance(part, StorePart):
-                kept.append((result.source, redacted_attribution(result.attribution, policy).model_dump_json()))
+            if not isinstance(part, FilePart):
+                kept.append((result.source, result.attribution.model_dump_json()))
     return PartResult(number=number, lines=tuple(lines), kept=tuple(kept), named=named, failed=failed)
 
 

@@ -20,9 +20,14 @@ if TYPE_CHECKING:  # at run time with the work: help and usage errors need no re
     from tracer_hooks.telemetry import Capture
 
 
+def is_store(target: str) -> bool:
+    """Tell whether a target is the URL of a run store."""
+    return target.startswith(("sqlite:", "postgresql:"))
+
+
 def is_url(target: str) -> bool:
-    """Tell whether a target is a URL, and no path or run."""
-    return "://" in target
+    """Tell whether a target is the URL of a backend, and no path, run or store."""
+    return "://" in target and not is_store(target)
 
 
 @dataclass(kw_only=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tracer_hooks._text import counted
-from tracer_hooks.cli._backends import BackendRuns, is_url
+from tracer_hooks.cli._backends import BackendRuns, is_store, is_url
 from tracer_hooks.cli._options import (
     Expected,
     Failed,
@@ -36,6 +36,7 @@ if TYPE_CHECKING:  # at run time with the work: help and usage errors need no re
     from tracer_hooks.batch import BatchCounts, Diagnosed, DiagnoseSettings, Part
     from tracer_hooks.datasets import LoadedRecord
     from tracer_hooks.report import ReportRun
+    from tracer_hooks.schema import Attribution
 
 _BATCH = 64
 _TRACES = 100
@@ -72,7 +73,7 @@ def diagnose_command(
         typer.Option("--out", "-o", help="Write results to a file, JSON lines or Parquet; the same command goes on."),
     ] = None,
     engine: Annotated[
-        Engine, typer.Option(help="With --out or a store: work in this process, or on a Ray cluster.")
+        Engine, typer.Option(help="Work in this process, or on a Ray cluster; of files only with --out.")
     ] = Engine.LOCAL,
     address: Annotated[
         str | None, typer.Option(help="The Ray cluster's address; default RAY_ADDRESS, else one that is started here.")
@@ -105,17 +106,18 @@ def diagnose_command(
     from tracer_hooks.batch import DiagnoseSettings
     from tracer_hooks.datasets import OutcomeOverride
 
-    in_parts = out_file is not None or engine is Engine.RAY or all(map(_is_store, targets))
+    in_parts = out_file is not None or engine is Engine.RAY or any(map(is_store, targets))
     if as_markdown and (as_json or in_parts):
         raise ConfigError("--markdown excludes --json, and results in a file or store, expected one of them")
     if report is not None and in_parts:
         raise ConfigError("--report excludes results in a file or store. Run: tracer-hooks report --out site")
     stated = stated_by(failed=failed, outcome=outcome, reason=reason, expected=expected)
     settings = DiagnoseSettings(attributor=attributor, passing=passing, stated=stated, explain=explain)
-    if in_parts:
-        _in_batch(targets, file_format, settings, out_file, engine, (address, workers, worker_gpus), as_json=as_json)
-        return
     backends = _backends(targets, since, limit, no_publish, only_failed=stated == OutcomeOverride())
+    if in_parts:
+        parts = _parts(targets, file_format, backends)
+        _in_batch(parts, backends, settings, out_file, engine, (address, workers, worker_gpus), as_json=as_json)
+        return
     settings.prepare()  # a wrong name or a missing extra ends the call before any work
     stored: set[str] = set()
     records = _records(targets, file_format, store, stored, backends)
@@ -153,13 +155,9 @@ def _one_by_one(records: Iterator[LoadedRecord], settings: DiagnoseSettings) -> 
             yield result
 
 
-def _is_store(target: str) -> bool:
-    return target.startswith(("sqlite:", "postgresql:"))
-
-
 def _in_batch(
-    targets: Sequence[str],
-    file_format: Format,
+    parts: Iterator[Part],
+    backends: BackendRuns,
     settings: DiagnoseSettings,
     out_file: Path | None,
     engine: Engine,
@@ -168,17 +166,17 @@ def _in_batch(
     as_json: bool,
 ) -> None:
     """Diagnose in parts, into a file or the store, and print what it came to."""
-    from tracer_hooks.batch import BatchJob, in_process, on_ray
+    from tracer_hooks.batch import BatchJob, RecordsPart, in_process, on_ray
 
     address, workers, gpus = cluster
     does = on_ray(address=address, workers=workers, gpus=gpus) if engine is Engine.RAY else in_process
     settings.prepare()
-    job = BatchJob(_parts(targets, file_format), settings, out=out_file)
+    job = BatchJob(parts, settings, out=out_file)
     told: list[BatchCounts] = []
     with ProgressDisplay(err(), transient=True, on_terminals_only=True, hidden=as_json) as progress:
 
         def show(counts: BatchCounts) -> None:
-            progress.update("runs", f"{counted(counts.runs, 'run')} diagnosed", counts.parts, job.parts)
+            progress.update("runs", f"{counted(counts.runs, 'run')} diagnosed", counts.parts, len(job.parts))
             told.append(counts)
 
         try:
@@ -187,6 +185,8 @@ def _in_batch(
             done = told[-1] if told else None
             progress.say(f"stopped after {counted(done.runs if done else 0, 'run')}; the same command goes on")
             raise typer.Exit(FAILED) from None
+        read = [record for part in job.parts if isinstance(part, RecordsPart) for record in part.records]
+        is_written = backends.write_back([_answered(each, job.answers, settings) for each in read], progress)
     without = counts.runs - counts.named - counts.failed
     if as_json:
         place = None if out_file is None else str(out_file)
@@ -197,19 +197,28 @@ def _in_batch(
         _say_counts(counts.runs, counts.named, without, counts.failed)
         if out_file is not None:
             err().print(f"results: {out_file}", soft_wrap=True)
-    if counts.failed:
+    if counts.failed or not is_written:
         raise typer.Exit(FAILED)
 
 
-def _parts(targets: Sequence[str], file_format: Format) -> Iterator[Part]:
-    from tracer_hooks.batch import store_parts
+def _answered(record: LoadedRecord, answers: Mapping[str, Attribution], settings: DiagnoseSettings) -> Diagnosed:
+    from tracer_hooks.batch import Diagnosed
+
+    run = None if record.trajectory is None else settings.stated.of(record.trajectory).trajectory
+    return Diagnosed(source=record.source, trajectory=run, attribution=answers.get(record.source))
+
+
+def _parts(targets: Sequence[str], file_format: Format, backends: BackendRuns) -> Iterator[Part]:
+    from tracer_hooks.batch import record_parts, store_parts
     from tracer_hooks.datasets import parts_of
 
     for target in targets:
-        if _is_store(target):
+        if is_store(target):
             yield from store_parts(target)
-        elif is_url(target) or not is_path(target):
-            raise ConfigError(f"{target!r} cannot be diagnosed in parts, expected files, folders or run stores")
+        elif is_url(target):
+            yield from record_parts(backends.read(target))
+        elif not is_path(target):
+            raise ConfigError(f"there is no file or folder {target!r}. Of a stored run: tracer-hooks diagnose {target}")
         else:
             yield from parts_of(target, format=file_format.value)
 

@@ -124,7 +124,7 @@ def test_a_job_writes_what_the_command_prints_in_the_order_of_the_runs(tmp_path:
     assert [each["run_id"] for each in found] == [f"r{number}" for number in range(20)]
     assert (counts.runs, counts.named, counts.failed) == (20, 20, 0)
     assert {each["step"] for each in found} == {1}
-    assert [each.parts for each in told] == list(range(job.parts + 1))
+    assert [each.parts for each in told] == list(range(len(job.parts) + 1))
     assert [each.name for each in (tmp_path / "out").iterdir()] == ["results.jsonl"]  # nothing is left beside it
 
 
@@ -157,7 +157,7 @@ def test_a_job_that_was_broken_off_does_what_is_left(tmp_path: Path) -> None:
     job = BatchJob(parts_of(path), SETTINGS, out=out)
     job.run(second, told.append)
     assert told[0].parts == 2
-    assert sorted(first.done + second.done) == list(range(job.parts))  # nothing twice
+    assert sorted(first.done + second.done) == list(range(len(job.parts)))  # nothing twice
     assert [each["run_id"] for each in lines_of(out)] == [f"r{number}" for number in range(20)]
     BatchJob(parts_of(path), SETTINGS, out=out).run(in_process)  # once more, when all is done
     assert len(lines_of(out)) == 20
