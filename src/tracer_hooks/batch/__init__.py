@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tracer_hooks.batch._parts import StorePart as StorePart
     from tracer_hooks.batch._parts import record_parts as record_parts
     from tracer_hooks.batch._parts import store_parts as store_parts
+    from tracer_hooks.batch._ray import joined_cluster as joined_cluster
     from tracer_hooks.batch._ray import on_ray as on_ray
 
 __all__ = lazy_names(__name__)

@@ -7,6 +7,7 @@ import os
 import pickle
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -34,18 +35,44 @@ def on_ray(*, address: str | None = None, workers: int = 2, gpus: float = 0.0) -
     Raises:
         MissingExtraError: Ray is not installed.
     """
-    ray = require("ray", extra="ray", feature="diagnosing on a Ray cluster")
-    require("ray.data", extra="ray", feature="diagnosing on a Ray cluster")
-    return partial(_on_ray, ray, address, workers, gpus)
+    require("ray.data", extra="ray", feature=_FEATURE)
+    return partial(_on_ray, address, workers, gpus)
+
+
+_FEATURE = "working on a Ray cluster"
+
+
+@contextmanager
+def joined_cluster(*, address: str | None, workers: int) -> Iterator[Any]:
+    """The module ``ray``, with a cluster: the one that this process has joined, else as :func:`on_ray` says.
+
+    Raises:
+        MissingExtraError: Ray is not installed.
+        TracerHooksError: The cluster cannot be reached.
+    """
+    ray: Any = require("ray", extra="ray", feature=_FEATURE)
+    if ray.is_initialized():
+        yield ray
+        return
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # what it writes past every logger
+    is_there = address is not None or "RAY_ADDRESS" in os.environ
+    here = {} if is_there else {"num_cpus": workers, "include_dashboard": False}
+    try:
+        ray.init(address=address, logging_level="ERROR", log_to_driver=False, **here)
+    except (ConnectionError, RuntimeError, ValueError) as error:
+        named = address or os.environ.get("RAY_ADDRESS", "this machine")
+        raise TracerHooksError(f"no Ray cluster can be reached at {named!r}: {error}. Run: ray status") from error
+    try:
+        yield ray
+    finally:
+        ray.shutdown()
 
 
 def _on_ray(
-    ray: Any, address: str | None, workers: int, gpus: float, parts: Sequence[Numbered], settings: DiagnoseSettings
+    address: str | None, workers: int, gpus: float, parts: Sequence[Numbered], settings: DiagnoseSettings
 ) -> Iterator[PartResult]:
-    is_ours = not ray.is_initialized()
-    if is_ours:
-        _join(ray, address, workers)
-    try:
+    with joined_cluster(address=address, workers=workers) as ray:
         logging.getLogger("ray.data").setLevel(logging.ERROR)  # our own progress is shown
         ray.data.DataContext.get_current().enable_progress_bars = False
         attempts = ray.remote(num_cpus=0)(_Attempts).remote()
@@ -58,33 +85,13 @@ def _on_ray(
             num_cpus=1,
             num_gpus=gpus,
         )
-        for row in found.iter_rows():
-            yield pickle.loads(row["result"])
-    except ray.exceptions.RayError as error:
-        raise TracerHooksError(
-            f"the Ray cluster gave up: {str(error).splitlines()[0]}. What was done is kept: the same command goes on"
-        ) from error
-    finally:
-        if is_ours:
-            ray.shutdown()
-
-
-def _join(ray: Any, address: str | None, workers: int) -> None:
-    is_there = address is not None or "RAY_ADDRESS" in os.environ
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # what it writes past every logger
-    try:
-        ray.init(
-            address=address,
-            logging_level="ERROR",
-            log_to_driver=False,
-            **({} if is_there else {"num_cpus": workers, "include_dashboard": False}),
-        )
-    except (ConnectionError, RuntimeError, ValueError) as error:
-        raise TracerHooksError(
-            f"no Ray cluster can be reached at {address or os.environ.get('RAY_ADDRESS', 'this machine')!r}: {error}. "
-            "Run: ray status"
-        ) from error
+        try:
+            for row in found.iter_rows():
+                yield pickle.loads(row["result"])
+        except ray.exceptions.RayError as error:
+            raise TracerHooksError(
+                f"the Ray cluster gave up: {str(error).splitlines()[0]}. What was done is kept. Next: the same again"
+            ) from error
 
 
 class _Attempts:

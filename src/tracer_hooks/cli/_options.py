@@ -36,6 +36,13 @@ class Format(StrEnum):
     OTLP = "otlp"
 
 
+class Engine(StrEnum):
+    """Place where the work is done."""
+
+    LOCAL = "local"
+    RAY = "ray"
+
+
 class OutcomeName(StrEnum):
     """Outcomes that ``--outcome`` takes."""
 
@@ -110,6 +117,9 @@ MaxRuns = Annotated[int | None, typer.Option(help="Stop after so many runs.", mi
 MaxTokens = Annotated[int | None, typer.Option(help="Stop after so many tokens.", min=1)]
 MaxSeconds = Annotated[float | None, typer.Option(help="Stop after so many seconds.", min=0)]
 Workers = Annotated[int, typer.Option(help="Runs that go on at the same time.", min=1)]
+Address = Annotated[
+    str | None, typer.Option(help="The Ray cluster's address; default RAY_ADDRESS, else one that is started here.")
+]
 Seed = Annotated[int, typer.Option(help="Of every random choice.")]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +12,8 @@ import typer
 from tracer_hooks._text import counted
 from tracer_hooks.cli._backends import BackendRuns, is_store, is_url
 from tracer_hooks.cli._options import (
+    Address,
+    Engine,
     Expected,
     Failed,
     FileFormat,
@@ -42,13 +43,6 @@ _BATCH = 64
 _TRACES = 100
 
 
-class Engine(StrEnum):
-    """Place where the work is done."""
-
-    LOCAL = "local"
-    RAY = "ray"
-
-
 def diagnose_command(
     targets: Annotated[
         list[str],
@@ -75,9 +69,7 @@ def diagnose_command(
     engine: Annotated[
         Engine, typer.Option(help="Work in this process, or on a Ray cluster; of files only with --out.")
     ] = Engine.LOCAL,
-    address: Annotated[
-        str | None, typer.Option(help="The Ray cluster's address; default RAY_ADDRESS, else one that is started here.")
-    ] = None,
+    address: Address = None,
     workers: Annotated[int, typer.Option(help="Processes of the Ray cluster that are at work.", min=1)] = 2,
     worker_gpus: Annotated[float, typer.Option(help="The share of a GPU that each of them has.", min=0)] = 0.0,
     passing: Annotated[

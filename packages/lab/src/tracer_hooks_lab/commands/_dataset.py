@@ -21,7 +21,9 @@ from rich.text import Text
 
 from tracer_hooks.cli.plugin import (
     FAILED,
+    Address,
     Check,
+    Engine,
     Json,
     MaxRuns,
     MaxSeconds,
@@ -146,6 +148,8 @@ def build(
     trials: Annotated[int, typer.Option(help="Replays of each kind for each step of a failure.", min=1)] = 6,
     tool: Annotated[list[str], tool_option("in replays")] = [],  # noqa: B006
     workers: Workers = 4,
+    engine: Annotated[Engine, typer.Option(help="Run teams in this process, or on a Ray cluster.")] = Engine.LOCAL,
+    address: Address = None,
     wanted_injected: Annotated[int | None, typer.Option(help="Stop at so many verified faults.", min=0)] = None,
     wanted_natural: Annotated[int | None, typer.Option(help="Stop at so many labelled failures.", min=0)] = None,
     max_runs: MaxRuns = None,
@@ -172,6 +176,8 @@ def build(
         "proposer": proposer,
         "trials": trials,
         "workers": workers,
+        "engine": str(engine),
+        "address": address,
         "wanted_injected": wanted_injected,
         "wanted_natural": wanted_natural,
         "seed": seed,
