@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from tracer_hooks.schema import RunOutcome, Step, Trajectory, to_json
 
 from ._command import Command
 
-RUNS = 1_500
+RUNS = 900
 
 
 def write(path: Path, count: int) -> None:
@@ -81,30 +82,88 @@ def test_a_store_keeps_what_is_found_of_its_failed_runs(command: Command) -> Non
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_a_killed_worker_of_a_ray_cluster_loses_and_repeats_nothing(command: Command) -> None:
     pytest.importorskip("ray", reason="ray is not installed")
     write(command.folder / "runs.jsonl", RUNS)
-    assert command("diagnose", "runs.jsonl", "--out", "local.jsonl", "--attributor", "structural").code == 0
-    arguments = ["diagnose", "runs.jsonl", "--out", "ray.jsonl", "--attributor", "structural"]
-    with subprocess.Popen(
-        [*command.argv, *arguments, "--engine", "ray", "--workers", "2"], cwd=command.folder, env=command.environment
-    ) as process:
-        deadline = time.monotonic() + 240
-        parts = command.folder / "ray.jsonl.parts"
-        while not any(parts.glob("part-*")):
-            assert process.poll() is None
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
-        os.kill(worker_below(process.pid), signal.SIGKILL)
-        assert process.wait(240) == 0
+    arguments = ["diagnose", "runs.jsonl", "--attributor", "structural", "--out"]
+    assert command(*arguments, "local.jsonl").code == 0
+    parts = command.folder / "ray.jsonl.parts"
+    with_a_killed_worker(command, [*arguments, "ray.jsonl"], b"ray::MapWorker", lambda: any(parts.glob("part-*")))
     assert lines_of(command.folder / "ray.jsonl") == lines_of(command.folder / "local.jsonl")
 
 
-def worker_below(ancestor: int) -> int:
-    """A process of Ray's that does parts for ours; nobody else's is touched."""
+TEAM = """
+import re, time, tracer_hooks
+def build(prompts=None):
+    def member(name, words):
+        @tracer_hooks.model(name="rules")
+        def ask(messages):
+            time.sleep(0.02)
+            found = [int(one) for one in re.findall(r"\\d+", messages[-1]["content"])]
+            return words.format(sum(found), 2 * found[-1], found[-1])
+        @tracer_hooks.agent(name=name, instructions=f"You are {name}.")
+        def act(shown):
+            return ask([{"role": "system", "content": name}, {"role": "user", "content": shown}])
+        return act
+    adder = member("adder", "The sum of all the numbers is {0}.")
+    doubler = member("doubler", "The sum of both is {1}.")
+    writer = member("writer", "The sum in the end is {2}.")
+    return lambda task: writer(doubler(adder(task)))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_labelled_data_built_on_a_ray_cluster_is_that_of_one_process(command: Command) -> None:
+    pytest.importorskip("ray", reason="ray is not installed")
+    (command.folder / "team.py").write_text(TEAM.replace("\\\\", "\\"), encoding="utf-8")
+    tasks = [
+        {"task": f"Shelf {n} has {2 * n + 3} red and {5 * n + 1} blue pens.", "reference": str(16 * n + 8)}
+        for n in range(10)
+    ]
+    (command.folder / "tasks.jsonl").write_text("".join(f"{json.dumps(task)}\n" for task in tasks), encoding="utf-8")
+    arguments = ["dataset", "build", "team.py:build", "--tasks", "tasks.jsonl", "--strategies", "response_corruption"]
+    arguments += ["--workers", "2", "--out"]
+    assert command(*arguments, "local").code == 0
+    journal = command.folder / "ray" / "journal.jsonl"
+    begun = lambda: journal.exists() and len(journal.read_bytes().splitlines()) > 3  # noqa: E731
+    with_a_killed_worker(command, [*arguments, "ray"], b"ray::_Worker", begun)
+    units = [json.loads(line)["unit"] for line in journal.read_text(encoding="utf-8").splitlines()]
+    assert len(units) == len(set(units))
+    local, ray = (
+        [
+            (each["question_id"], each["decisive"], [step["content"] for step in each["trajectory"]["steps"]])
+            for each in found
+        ]
+        for found in (lines_of(command.folder / name / "labeled.jsonl") for name in ("local", "ray"))
+    )
+    assert local
+    assert ray == local
+
+
+def said_in(trajectory: dict[str, Any]) -> list[str]:
+    return [step["content"] for step in trajectory["steps"]]
+
+
+def with_a_killed_worker(command: Command, arguments: list[str], worker: bytes, has_begun: Callable[[], bool]) -> None:
+    """Run a command with two workers of Ray, one of which is killed as soon as the work has begun."""
+    argv = [*command.argv, *arguments, "--engine", "ray", "--workers", "2"]
+    with subprocess.Popen(argv, cwd=command.folder, env=command.environment) as process:
+        deadline = time.monotonic() + 240
+        while not has_begun():
+            assert process.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        os.kill(worker_below(process.pid, worker), signal.SIGKILL)
+        assert process.wait(240) == 0
+
+
+def worker_below(ancestor: int, name: bytes) -> int:
+    """A worker of Ray's that works for our process; nobody else's is touched."""
     for place in Path("/proc").glob("[0-9]*"):
         try:
-            if b"ray::MapWorker" in (place / "cmdline").read_bytes() and is_below(int(place.name), ancestor):
+            if name in (place / "cmdline").read_bytes() and is_below(int(place.name), ancestor):
                 return int(place.name)
         except OSError:  # it has ended
             continue
