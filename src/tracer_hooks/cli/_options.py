@@ -111,6 +111,17 @@ MaxTokens = Annotated[int | None, typer.Option(help="Stop after so many tokens."
 MaxSeconds = Annotated[float | None, typer.Option(help="Stop after so many seconds.", min=0)]
 Workers = Annotated[int, typer.Option(help="Runs that go on at the same time.", min=1)]
 Seed = Annotated[int, typer.Option(help="Of every random choice.")]
+AT_ONCE = 4
+"""Requests under way where ``--concurrency`` says nothing."""
+Concurrency = Annotated[
+    int | None,
+    typer.Option(
+        "--concurrency",
+        help=f"Requests to a model that are under way at the same time; default {AT_ONCE}.",
+        min=1,
+        metavar="N",
+    ),
+]
 
 
 def tool_option(when: str) -> Any:
@@ -266,11 +277,12 @@ def work_folder(kind: str, team: str) -> Path:
     return (store_path() or DEFAULT_STORE).absolute().parent / kind / name
 
 
-def model_chat(base_url: str, model: str, *, needed_by: str) -> Chat:
-    """A function that asks the model at an endpoint: messages in, text out."""
+def model_chat(base_url: str, model: str, *, needed_by: str, concurrency: int | None = None) -> Chat:
+    """A function that asks the model at an endpoint, ``concurrency`` times at once: messages in, text out."""
     from tracer_hooks.endpoint import Endpoint, endpoint_chat
 
-    return endpoint_chat(Endpoint.from_env(base_url=base_url, model=model), needed_by=needed_by)
+    endpoint = Endpoint.from_env(base_url=base_url, model=model, concurrency=concurrency or AT_ONCE)
+    return endpoint_chat(endpoint, needed_by=needed_by)
 
 
 def load_object(named: str, *, option: str) -> Any:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache, partial
@@ -12,9 +13,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tracer_hooks._flight import in_order
 from tracer_hooks._lazy import require
 from tracer_hooks.cli._backends import BackendRuns, is_url
 from tracer_hooks.cli._options import (
+    AT_ONCE,
+    Concurrency,
     Expected,
     Failed,
     FileFormat,
@@ -80,6 +84,7 @@ def diagnose_command(
     explain: Annotated[
         bool, typer.Option("--explain", help="Also have the judge's model say what each diagnosis means.")
     ] = False,
+    concurrency: Concurrency = None,
     since: Since = None,
     limit: Annotated[int | None, typer.Option(help="So many traces of a URL at most; default 100.", min=1)] = None,
     no_publish: Annotated[
@@ -103,9 +108,9 @@ def diagnose_command(
         raise ConfigError("--json and --markdown exclude each other, expected one of them")
     stated = stated_by(failed=failed, outcome=outcome, reason=reason, expected=expected)
     backends = _backends(targets, since, limit, no_publish, only_failed=stated == OutcomeOverride())
-    attributor_of(attributor, passing)  # a wrong name or a missing extra ends the call before any work
-    explained = explainer(explain)
-    attribute: Callable[..., Iterator[Attribution | str]] = _in_process
+    attributor_of(attributor, passing, concurrency)  # a wrong name or a missing extra ends the call before any work
+    explained = explainer(explain, concurrency=concurrency)
+    attribute: Callable[..., Iterator[Attribution | str]] = partial(_in_process, concurrency=concurrency)
     if engine is Engine.RAY:
         attribute = partial(_on_ray, require("ray", extra="ray", feature="diagnosing on a Ray cluster"))
     emitter = LateEmitter()  # for a command that runs under opentelemetry-instrument
@@ -116,13 +121,15 @@ def diagnose_command(
         progress.update("runs", "diagnosing", 0, None)
         while batch := list(itertools.islice(records, _BATCH)):
             answers = partial(attribute, attributor, passing, expected)
-            for result in _diagnosed(batch, stated, answers, explained, emitter):
-                results.append(result)
-                progress.update("runs", "diagnosing", len(results), None)
-                if as_markdown:
-                    _print_markdown(result)
-                elif not as_json:
-                    _show(result)
+            at_once = (concurrency or AT_ONCE) if explain else 1
+            with closing(_diagnosed(batch, stated, answers, explained, emitter, at_once)) as found:
+                for result in found:
+                    results.append(result)
+                    progress.update("runs", "diagnosing", len(results), None)
+                    if as_markdown:
+                        _print_markdown(result)
+                    elif not as_json:
+                        _show(result)
         is_written = backends.write_back(results, progress)
     _keep(store, [result for result in results if result.source in stored])
     if report is not None:
@@ -257,18 +264,24 @@ def _diagnosed(
     attribute: Callable[[Sequence[Trajectory]], Iterator[Attribution | str]],
     explained: Callable[[Trajectory, Attribution], Attribution],
     emitter: LateEmitter,
-) -> Iterator[Diagnosed]:
+    at_once: int,
+) -> Generator[Diagnosed]:
     read = [
         stated.of(record.trajectory) if record.error is None and record.trajectory is not None else None
         for record in batch
     ]
-    answers = attribute([run.trajectory for run in read if run is not None])
+    given = [run.trajectory for run in read if run is not None]
+
+    def in_words(pair: tuple[Trajectory, Attribution | str]) -> Attribution | str:
+        return pair[1] if isinstance(pair[1], str) else explained(pair[0], pair[1])
+
+    answers = in_order(in_words, zip(given, attribute(given), strict=True), at_once)
     for record, run in zip(batch, read, strict=True):
         if run is None:
             yield Diagnosed(source=record.source, error=str(record.error or "no trajectory"))
             continue
         answer = next(answers)
-        found = None if isinstance(answer, str) else explained(run.trajectory, answer)
+        found = None if isinstance(answer, str) else answer
         if found is not None:
             emitter.emit(run.trajectory, found)
         yield Diagnosed(
@@ -289,22 +302,26 @@ def _on_ray(
 
 
 def _in_process(
-    attributor: str, passing: Path | None, expected: str | None, trajectories: Sequence[Trajectory]
+    attributor: str,
+    passing: Path | None,
+    expected: str | None,
+    trajectories: Sequence[Trajectory],
+    concurrency: int | None = None,
 ) -> Iterator[Attribution | str]:
     from tracer_hooks.diagnosis import diagnose_each
 
     asked = ((trajectory, expected) for trajectory in trajectories)
-    for answer in diagnose_each(asked, attributor=attributor_of(attributor, passing)):
+    for answer in diagnose_each(asked, attributor=attributor_of(attributor, passing, concurrency)):
         yield f"{type(answer).__name__}: {answer}" if isinstance(answer, Exception) else answer
 
 
 @cache
-def attributor_of(name: str, passing: Path | None) -> Attributor:
+def attributor_of(name: str, passing: Path | None, concurrency: int | None = None) -> Attributor:
     """The attributor of a call, made once in each process: making it may read a model."""
     from tracer_hooks.diagnosis import EnsembleAttributor, Scorer, get_attributor
 
     if passing is None:
-        return get_attributor(name)
+        return get_attributor(name, concurrency=concurrency)
     from tracer_hooks.diagnosis import ContrastAttributor
     from tracer_hooks.runtime import FiledRuns
 

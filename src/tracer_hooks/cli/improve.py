@@ -16,7 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsed
 from rich.text import Text
 
 from tracer_hooks._text import on_screen
-from tracer_hooks.cli._options import load_function, load_object, model_chat, needed_store, work_folder
+from tracer_hooks.cli._options import Concurrency, load_function, load_object, model_chat, needed_store, work_folder
 from tracer_hooks.cli.console import FAILED, ProgressDisplay, err, print_json, writing_page
 from tracer_hooks.cli.console import out as out_console
 from tracer_hooks.cli.prompts import diff_text
@@ -64,11 +64,12 @@ def improve_command(
     out: Annotated[Path | None, typer.Option(help="Folder of the job, to go on in.", metavar="DIR")] = None,
     report: Annotated[Path | None, typer.Option(help="Also write an HTML report.", metavar="FILE.html")] = None,
     store: Annotated[Path | None, typer.Option(help="The run store.", metavar="FILE")] = None,
+    concurrency: Concurrency = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
     metric_calls: Annotated[int, _rare("Runs of the team that the search may take.", min=1)] = 200,
     pairs: Annotated[int, _rare("Pairs of runs, new prompts against old, that the trial may take.", min=10)] = 200,
     attributor: Annotated[str, _rare("Who diagnoses the failures.")] = "auto",
-    workers: Annotated[int, _rare("Runs that go on at the same time.", min=1)] = 4,
+    workers: Annotated[int, _rare("Runs of the team that go on at the same time.", min=1)] = 4,
     max_tokens: Annotated[int | None, _rare("Stop after so many tokens.", min=1)] = None,
     max_seconds: Annotated[float | None, _rare("Stop after so many seconds.", min=0)] = None,
     max_cost: Annotated[float | None, _rare("Stop after so much money; needs the prices.", min=0)] = None,
@@ -92,6 +93,7 @@ def improve_command(
         agents=tuple(agent),
         attributor=attributor,
         workers=workers,
+        concurrency=concurrency,
         cap=CostCap(
             max_runs=max_runs,
             max_tokens=max_tokens,
@@ -107,7 +109,7 @@ def improve_command(
         improver = Improver(
             built,
             load_tasks(tasks),
-            chat=writing_chat(base_url, model, writer_model),
+            chat=writing_chat(base_url, model, writer_model, concurrency),
             check=load_function(check, option="--check"),
             folder=folder,
             store=store,
@@ -145,7 +147,7 @@ def load_team(named: str) -> Any:
     return built
 
 
-def writing_chat(base_url: str, model: str, function: str | None) -> Chat:
+def writing_chat(base_url: str, model: str, function: str | None, concurrency: int | None = None) -> Chat:
     """The model that writes prompts, as it was named."""
     if function is not None:
         chat: Chat = load_function(function, option="--writer-model")
@@ -155,7 +157,8 @@ def writing_chat(base_url: str, model: str, function: str | None) -> Chat:
             "improve needs the model that writes, expected --base-url URL and --model NAME, or a function "
             "of yours that asks one: --writer-model MODULE:chat"
         )
-    return model_chat(base_url, model, needed_by="`tracer-hooks improve` with a model behind an endpoint")
+    needed_by = "`tracer-hooks improve` with a model behind an endpoint"
+    return model_chat(base_url, model, needed_by=needed_by, concurrency=concurrency)
 
 
 def _show(result: Improvement, next_steps: Sequence[str], folder: Path, report: Path | None, *, as_json: bool) -> None:

@@ -14,9 +14,10 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
+from tracer_hooks._flight import Calls, in_order
 from tracer_hooks.budget import Spending
 from tracer_hooks.diagnosis import blames_environment, get_attributor
-from tracer_hooks.errors import BudgetSpentError, CheckError, ConfigError, ReplayError
+from tracer_hooks.errors import CheckError, ConfigError, ReplayError
 from tracer_hooks.frameworks import RunResult, Verdict
 from tracer_hooks.improvement._improvement import TrialOptions
 from tracer_hooks.improvement._plan import digest
@@ -27,7 +28,7 @@ from tracer_hooks.replay import Trial
 from tracer_hooks.rerun import check_for, is_built_with_prompts, judge_of, rerunner
 from tracer_hooks.runtime import Check, checked_diagnosis, shared_loop
 from tracer_hooks.schema import Attribution, RunKind, RunOutcome, Trajectory
-from tracer_hooks.store import RunStore
+from tracer_hooks.store import RunStore, StoredRun
 from tracer_hooks.tasks import SuiteTask
 from tracer_hooks.telemetry import suppressed
 
@@ -131,6 +132,9 @@ class PromptedTeam:
 class TeamTrials:
     """Runs a team on tasks; every run is kept in a journal, so that a job that was killed goes on.
 
+    The team makes ``options.workers`` runs at the same time. Where the diagnosis asks a model, so many more of its
+    requests as the attributor says are under way beside them.
+
     The runs of the same task with the same instructions are numbered: a later one is a new run, and a job that begins
     again gets the same ones in the same order.
 
@@ -159,18 +163,23 @@ class TeamTrials:
         self._team, self._journal, self._spending, self._options = team, journal, spending, options
         self._name, self._on_run = name, on_run
         self.makes_new = True
+        self._workers, self._judges = max(1, options.workers), _requests_of(options)
+        self._turns = threading.BoundedSemaphore(self._workers)
         self._drawn: Counter[str] = Counter()
 
     def run(self, tasks: Sequence[SuiteTask], prompts: Mapping[str, str]) -> list[JudgedRun]:
         """One new run a task, in the order of the tasks; see :class:`~tracer_hooks.improvement.Trials`."""
-        with ThreadPoolExecutor(max(1, self._options.workers), thread_name_prefix="tracer-hooks-improve") as pool:
+        calls = Calls()
+        with ThreadPoolExecutor(self._workers + self._judges, thread_name_prefix="tracer-hooks-improve") as pool:
             jobs = [
-                pool.submit(contextvars.copy_context().run, self._once, self._unit(task, prompts), task, prompts)
+                pool.submit(contextvars.copy_context().run, self._once, self._unit(task, prompts), task, prompts, calls)
                 for task in tasks
             ]
             try:
                 return [job.result() for job in jobs]
-            except BaseException:
+            except BaseException as error:
+                if not isinstance(error, Exception):  # Ctrl-C
+                    calls.give_up()
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
 
@@ -181,25 +190,25 @@ class TeamTrials:
         self._drawn[unit] += 1
         return f"{unit}/{self._drawn[unit]}"
 
-    def _once(self, unit: str, task: SuiteTask, prompts: Mapping[str, str]) -> JudgedRun:
+    def _once(self, unit: str, task: SuiteTask, prompts: Mapping[str, str], calls: Calls) -> JudgedRun:
         if unit in self._journal:
             run = JudgedRun.model_validate(self._journal[unit]["run"])
+            self._spending.add(run.usage)
         elif not self.makes_new:
             raise NotMadeError(unit)
         else:
-            refusal = self._spending.refusal
-            if refusal is not None:
-                raise BudgetSpentError(f"the budget is spent: {refusal}")
-            run = self._made(task, prompts)
-            self._journal.add(unit, {"run": run.model_dump(mode="json", exclude_defaults=True)})
-        self._spending.add(run.usage)
+            with self._spending.under_way() as settle:
+                run = self._made(task, prompts, calls)
+                self._journal.add(unit, {"run": run.model_dump(mode="json", exclude_defaults=True)})
+                settle(run.usage)
         self._on_run(run)
         return run
 
-    def _made(self, task: SuiteTask, prompts: Mapping[str, str]) -> JudgedRun:
+    def _made(self, task: SuiteTask, prompts: Mapping[str, str], calls: Calls) -> JudgedRun:
         for attempt in range(_TRIES):
-            trial = self._team.run(task, prompts)
-            run = self._judged(task, trial)
+            with self._turns:
+                trial = self._team.run(task, prompts)
+            run = calls.context().run(self._judged, task, trial)
             if not blames_environment(run.attribution):
                 return run
             if attempt + 1 < _TRIES:
@@ -273,15 +282,17 @@ def earlier_failures(
                 )
             journal.add("failures", {"runs": found[:_MOST_FAILURES]})
         stored = [store.get(run_id, with_tape=False) for run_id in journal["failures"]["runs"]]
-    return tuple(
-        judged_run(
-            f"run-{run.run_id}",
-            run.trajectory.model_copy(update={"outcome": run.outcome, "outcome_reason": run.outcome_reason}),
-            options,
-            found=run.attribution,
-        )
-        for run in stored
-    )
+
+    def judged(run: StoredRun) -> JudgedRun:
+        seen = run.trajectory.model_copy(update={"outcome": run.outcome, "outcome_reason": run.outcome_reason})
+        return judged_run(f"run-{run.run_id}", seen, options, found=run.attribution)
+
+    return tuple(in_order(judged, stored, _requests_of(options)))
+
+
+def _requests_of(options: TrialOptions) -> int:
+    """How many requests of the diagnosis may be under way; 0 where it asks no model."""
+    return int(getattr(get_attributor(options.attributor), "concurrency", 0))
 
 
 def earlier_passed(

@@ -17,6 +17,7 @@ from tracer_hooks.diagnosis._protocol import Scorer
 from tracer_hooks.diagnosis._weight_files import read_weights
 from tracer_hooks.diagnosis.judge._calls import (
     PREFIX,
+    EndpointModel,
     JudgeBudgetSpentError,
     JudgeResources,
     JudgeSession,
@@ -117,7 +118,7 @@ class JudgeOptions:
     backoff_s: float = 1.0
     """Seconds before the second attempt, doubled for each further one; a server's Retry-After goes before it."""
     concurrency: int = 4
-    """Trajectories of a file or folder that are judged at the same time."""
+    """Trajectories of a file or folder that are judged at the same time, and requests to the endpoint under way."""
     cache_dir: Path | None = DEFAULT_CACHE
     """Directory of accepted replies; None keeps none."""
 
@@ -325,6 +326,19 @@ class JudgeAttributor:
         else:
             answer = attribution_of(session.best, session.case, blank)
         return answer.model_copy(update={"elapsed_s": time.perf_counter() - began})
+
+    def with_concurrency(self, concurrency: int) -> JudgeAttributor:
+        """The same judge, with so many requests under way at the same time.
+
+        Raises:
+            ConfigError: It is below 1.
+        """
+        model = self._resources.model
+        return JudgeAttributor(
+            replace(self.options, concurrency=concurrency),
+            model=None if isinstance(model, EndpointModel) else model,
+            proposer=self._proposer,
+        )
 
     @property
     def concurrency(self) -> int:

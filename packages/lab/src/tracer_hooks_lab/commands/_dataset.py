@@ -20,8 +20,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsed
 from rich.text import Text
 
 from tracer_hooks.cli.plugin import (
+    AT_ONCE,
     FAILED,
     Check,
+    Concurrency,
     Json,
     MaxRuns,
     MaxSeconds,
@@ -146,6 +148,7 @@ def build(
     trials: Annotated[int, typer.Option(help="Replays of each kind for each step of a failure.", min=1)] = 6,
     tool: Annotated[list[str], tool_option("in replays")] = [],  # noqa: B006
     workers: Workers = 4,
+    concurrency: Concurrency = None,
     wanted_injected: Annotated[int | None, typer.Option(help="Stop at so many verified faults.", min=0)] = None,
     wanted_natural: Annotated[int | None, typer.Option(help="Stop at so many labelled failures.", min=0)] = None,
     max_runs: MaxRuns = None,
@@ -162,6 +165,9 @@ def build(
     from tracer_hooks.budget import CostCap
 
     progress = BuildProgress(err())
+    if suite is not None and concurrency is not None:
+        workers = max(workers, concurrency)  # the suite's teams are ours: any number of them may run
+    at_once = concurrency or max(AT_ONCE, workers)
     options: dict[str, Any] = {
         "repeats": repeats,
         "faults": faults,
@@ -182,7 +188,7 @@ def build(
         "on_progress": progress.show,
     }
     with redirect_stdout(sys.stderr):  # what the user's code prints is no part of our document
-        options["writer"] = llm_writer(base_url, model) if writer is WriterName.LLM else None
+        options["writer"] = llm_writer(base_url, model, at_once) if writer is WriterName.LLM else None
         if (team is None) == (suite is None):
             raise ConfigError("expected either your team, MODULE:build_team with --tasks FILE, or --suite NAME")
         if suite is None:
@@ -192,7 +198,7 @@ def build(
                 "a suite has tasks and graders of its own, expected neither --tasks nor --check with --suite"
             )
         else:
-            teams = _suite_teams(base_url, model, framework, architecture, temperature, max_reply)
+            teams = _suite_teams(base_url, model, framework, architecture, temperature, max_reply, at_once)
             prepared = _suite_build(out, teams, suite, count, difficulty, options)
         _print_err(_estimate_text(prepared.estimate()))
         try:
@@ -227,6 +233,7 @@ def _suite_teams(
     architectures: Sequence[str],
     temperature: float | None,
     max_reply: int | None,
+    concurrency: int,
 ) -> list[SuiteTeam]:
     from tracer_hooks.endpoint import Endpoint
     from tracer_hooks_lab.subjects import SuiteTeam
@@ -237,8 +244,8 @@ def _suite_teams(
     unknown = sorted(set(architectures) - set(ARCHITECTURES))
     if unknown:
         raise ConfigError(f"unknown architecture {unknown[0]!r}, expected one of: {', '.join(ARCHITECTURES)}")
-    key = Endpoint.from_env(base_url=base_url, model=model).api_key
-    endpoint = Endpoint(base_url=base_url, model=model, api_key=key, temperature=temperature, max_tokens=max_reply)
+    known = Endpoint.from_env(base_url=base_url, model=model, concurrency=concurrency)
+    endpoint = replace(known, temperature=temperature, max_tokens=max_reply)
     return [
         SuiteTeam(framework=str(framework), architecture=architecture, endpoint=endpoint)
         for framework in dict.fromkeys(frameworks)
