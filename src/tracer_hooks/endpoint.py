@@ -203,9 +203,9 @@ class EndpointClient:
     those that cannot be sent to an endpoint which has answered before; no others. A parameter that the server does not
     take is left out from then on, and one that refuses a JSON schema is asked for any JSON object, then for plain text.
 
-    Requests of all clients of one endpoint and key pass one gate, the oldest call first: ``endpoint.concurrency`` may be
-    under way. A 429, or a 503 with Retry-After, halves that number, which grows again with the answers, and Retry-After
-    holds all requests back. Such a refusal is no attempt while others are answered.
+    Requests of all clients of one endpoint and key pass one gate, the oldest call first: ``endpoint.concurrency`` of
+    them may be under way. A 429, or a 503 with Retry-After, halves that number, which grows again with the answers,
+    and Retry-After holds all requests back. Such a refusal is no attempt while others are answered.
 
     Args:
         endpoint: Where the model is.
@@ -298,10 +298,10 @@ class EndpointClient:
         def pause(state: tenacity.RetryCallState) -> float:
             error = _error_of(state)
             asked = retry_after(getattr(error, "response", None))
-            if asked is not None and self._is_limit(error):
+            if asked and self._is_limit(error):
                 return 0.0  # the gate waits, for all
-            doubled = self._backoff_s * 2.0 ** min(max(0, sent - 1), 10)
-            return min(_MOST_WAIT_S, left(), doubled if asked is None else asked)
+            doubled = self._backoff_s * 2.0 ** min(state.attempt_number - 1, 10)
+            return min(_MOST_WAIT_S, left(), doubled if asked is None or self._is_limit(error) else asked)
 
         retrying = tenacity.Retrying(
             retry=tenacity.retry_if_exception(lambda error: self._is_passing(error, parameters)),
@@ -499,7 +499,7 @@ def retry_after(response: Any) -> float | None:
             value = float(given) / unit
         except ValueError:
             try:
-                value = max(0.0, parsedate_to_datetime(given).timestamp() - time.time())
+                value = parsedate_to_datetime(given).timestamp() - time.time()
             except (ValueError, TypeError, OverflowError):  # absent, or neither a number nor a date
                 continue
         if math.isfinite(value) and value >= 0:
