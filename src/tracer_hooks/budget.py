@@ -87,6 +87,7 @@ class Spending:
             with self._changed:
                 self._aside.remove(held.pop())
                 (self.add if most is None else self.charge)(usage)
+                self._changed.notify_all()
 
         try:
             yield settle

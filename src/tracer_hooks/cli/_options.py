@@ -113,15 +113,8 @@ Workers = Annotated[int, typer.Option(help="Runs that go on at the same time.", 
 Seed = Annotated[int, typer.Option(help="Of every random choice.")]
 AT_ONCE = 4
 """Requests under way where ``--concurrency`` says nothing."""
-Concurrency = Annotated[
-    int | None,
-    typer.Option(
-        "--concurrency",
-        help=f"Requests to a model that are under way at the same time; default {AT_ONCE}.",
-        min=1,
-        metavar="N",
-    ),
-]
+AT_ONCE_HELP = f"Requests to a model that are under way at the same time; default {AT_ONCE}."
+Concurrency = Annotated[int | None, typer.Option("--concurrency", help=AT_ONCE_HELP, min=1, metavar="N")]
 
 
 def tool_option(when: str) -> Any:

@@ -16,7 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsed
 from rich.text import Text
 
 from tracer_hooks._text import on_screen
-from tracer_hooks.cli._options import Concurrency, load_function, load_object, model_chat, needed_store, work_folder
+from tracer_hooks.cli._options import AT_ONCE_HELP, load_function, load_object, model_chat, needed_store, work_folder
 from tracer_hooks.cli.console import FAILED, ProgressDisplay, err, print_json, writing_page
 from tracer_hooks.cli.console import out as out_console
 from tracer_hooks.cli.prompts import diff_text
@@ -64,12 +64,12 @@ def improve_command(
     out: Annotated[Path | None, typer.Option(help="Folder of the job, to go on in.", metavar="DIR")] = None,
     report: Annotated[Path | None, typer.Option(help="Also write an HTML report.", metavar="FILE.html")] = None,
     store: Annotated[Path | None, typer.Option(help="The run store.", metavar="FILE")] = None,
-    concurrency: Concurrency = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
     metric_calls: Annotated[int, _rare("Runs of the team that the search may take.", min=1)] = 200,
     pairs: Annotated[int, _rare("Pairs of runs, new prompts against old, that the trial may take.", min=10)] = 200,
     attributor: Annotated[str, _rare("Who diagnoses the failures.")] = "auto",
     workers: Annotated[int, _rare("Runs of the team that go on at the same time.", min=1)] = 4,
+    concurrency: Annotated[int | None, _rare(AT_ONCE_HELP, min=1, metavar="N")] = None,
     max_tokens: Annotated[int | None, _rare("Stop after so many tokens.", min=1)] = None,
     max_seconds: Annotated[float | None, _rare("Stop after so many seconds.", min=0)] = None,
     max_cost: Annotated[float | None, _rare("Stop after so much money; needs the prices.", min=0)] = None,

@@ -17,7 +17,6 @@ from tracer_hooks.diagnosis._protocol import Scorer
 from tracer_hooks.diagnosis._weight_files import read_weights
 from tracer_hooks.diagnosis.judge._calls import (
     PREFIX,
-    EndpointModel,
     JudgeBudgetSpentError,
     JudgeResources,
     JudgeSession,
@@ -280,6 +279,7 @@ class JudgeAttributor:
         self._gate = ContentPolicy.of_record()
         hold_logs(self._gate)
         self._proposer = proposer if proposer is not None else _proposer_of(self.options)
+        self._own_model = model
         self._resources = JudgeResources(
             model=model if model is not None else model_of(self.options),
             options=self.options,
@@ -333,12 +333,8 @@ class JudgeAttributor:
         Raises:
             ConfigError: It is below 1.
         """
-        model = self._resources.model
-        return JudgeAttributor(
-            replace(self.options, concurrency=concurrency),
-            model=None if isinstance(model, EndpointModel) else model,
-            proposer=self._proposer,
-        )
+        options = replace(self.options, concurrency=concurrency)
+        return JudgeAttributor(options, model=self._own_model, proposer=self._proposer)
 
     @property
     def concurrency(self) -> int:
