@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tracer_hooks.cli._options import Json, existing_paths
+from tracer_hooks.cli._options import Concurrency, Json, existing_paths
 from tracer_hooks.cli.console import FAILED, ProgressDisplay, err, out, print_json, writing_page
 
 if TYPE_CHECKING:  # at run time with the work: help and usage errors need no records
@@ -41,6 +41,7 @@ def eval_command(
     ] = None,
     detection: Annotated[bool, typer.Option(help="Also diagnose every run with its outcome withheld.")] = True,
     limit: Annotated[int | None, typer.Option(help="So many runs at most, drawn at random.", min=1)] = None,
+    concurrency: Concurrency = None,
     seed: Annotated[int, typer.Option(help="Of the draw, the folds and the bootstrap.")] = 0,
     as_json: Json = False,
     html: Annotated[Path | None, typer.Option(help="Also write a page.", metavar="FILE.html")] = None,
@@ -53,7 +54,7 @@ def eval_command(
         with_reference=with_reference, detection=detection, cross_validate=cross_validate, seed=seed
     )
     existing_paths("--data", data)
-    report = _measure(dataset, data, attributor, limit, options)
+    report = _measure(dataset, data, attributor, limit, options, concurrency)
     if html is not None:
         with writing_page(html, option="--html"):
             write_page(html, render_evaluation(report))
@@ -69,7 +70,12 @@ def eval_command(
 
 
 def _measure(
-    dataset: Dataset, data: Path, names: list[str], limit: int | None, options: EvaluationOptions
+    dataset: Dataset,
+    data: Path,
+    names: list[str],
+    limit: int | None,
+    options: EvaluationOptions,
+    concurrency: int | None,
 ) -> EvaluationReport:
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 
@@ -77,7 +83,7 @@ def _measure(
     from tracer_hooks.evaluation import evaluate, read_data
 
     # wrong names are usage errors before any work, and so is what is not installed
-    attributors = {name: get_attributor(name) for name in names}
+    attributors = {name: get_attributor(name, concurrency=concurrency) for name in names}
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with ProgressDisplay(err(), *columns, transient=True, on_terminals_only=True) as progress:
         progress.update("reading", "reading", 0, None)
