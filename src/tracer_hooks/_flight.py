@@ -19,6 +19,10 @@ A = TypeVar("A")
 B = TypeVar("B")
 
 
+REQUESTS: contextvars.ContextVar[int | None] = contextvars.ContextVar("REQUESTS", default=None)
+"""How many requests the user wants under way at one endpoint; None leaves it to whoever asks."""
+
+
 class EndpointGate:
     """Lets requests through to one endpoint, the longest-waiting call first. Shared by all clients of that endpoint.
 
@@ -130,12 +134,6 @@ class Calls:
         self._lock = threading.Lock()
         self._under_way: set[Future[None]] = set()
 
-    def context(self) -> contextvars.Context:
-        """A copy of the present context in which requests to models are among these calls."""
-        context = contextvars.copy_context()
-        context.run(CALLS.set, self)
-        return context
-
     def run(self, call: Callable[[], B]) -> B:
         """The result of ``call``, made in a thread that nobody has to wait for.
 
@@ -190,18 +188,20 @@ def in_order(work: Callable[[A], B], items: Iterable[A], at_once: int) -> Iterat
 
     Items are taken when they are needed. Whoever ends early, or is interrupted, waits for no request to a model.
     """
-    if at_once <= 1:
-        yield from map(work, items)
-        return
     calls, waiting = Calls(), deque[Future[B]]()
     pool = ThreadPoolExecutor(at_once, thread_name_prefix="tracer-hooks-calls")
     try:
         for item in items:
-            waiting.append(pool.submit(calls.context().run, work, item))
+            context = contextvars.copy_context()
+            context.run(CALLS.set, calls)
+            waiting.append(pool.submit(context.run, work, item))
             if len(waiting) >= 2 * at_once:  # so that no thread waits for whoever reads the results
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
+    except BaseException as error:
+        if not isinstance(error, Exception):  # Ctrl-C, or nobody reads on; what an error leaves is finished
+            calls.give_up()
+        raise
     finally:
-        calls.give_up()
         pool.shutdown(cancel_futures=True)

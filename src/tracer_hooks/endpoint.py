@@ -16,7 +16,7 @@ from email.utils import parsedate_to_datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
-from tracer_hooks._flight import CALLS, Calls, GivenUp, gate_of
+from tracer_hooks._flight import CALLS, REQUESTS, Calls, GivenUp, gate_of
 from tracer_hooks._lazy import require
 from tracer_hooks.errors import ConfigError, EndpointError
 from tracer_hooks.schema import Usage, to_text
@@ -72,13 +72,13 @@ class Endpoint:
             raise ConfigError(f"concurrency of an endpoint is {self.concurrency!r}, expected 1 or more, or None")
 
     @classmethod
-    def from_env(cls, *, base_url: str = "", model: str = "", concurrency: int | None = None) -> Endpoint:
+    def from_env(cls, *, base_url: str = "", model: str = "") -> Endpoint:
         """A real endpoint from the arguments, else from ``OPENAI_BASE_URL``, ``OPENAI_MODEL``, ``OPENAI_API_KEY``."""
         return cls(
-            concurrency=concurrency,
             base_url=base_url or os.environ.get("OPENAI_BASE_URL", OPENAI),
             model=model or os.environ.get("OPENAI_MODEL", "gpt-4o-mini"),
             api_key=os.environ.get("OPENAI_API_KEY") or "unused",
+            concurrency=REQUESTS.get(),
         )
 
 

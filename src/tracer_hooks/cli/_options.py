@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tracer_hooks._flight import REQUESTS
 from tracer_hooks.config import DEFAULT_STORE, parse_age, sqlite_file, store_path
 from tracer_hooks.errors import ConfigError, StoreError, TrajectoryError
 
@@ -111,10 +112,22 @@ MaxTokens = Annotated[int | None, typer.Option(help="Stop after so many tokens."
 MaxSeconds = Annotated[float | None, typer.Option(help="Stop after so many seconds.", min=0)]
 Workers = Annotated[int, typer.Option(help="Runs that go on at the same time.", min=1)]
 Seed = Annotated[int, typer.Option(help="Of every random choice.")]
-AT_ONCE = 4
-"""Requests under way where ``--concurrency`` says nothing."""
-AT_ONCE_HELP = f"Requests to a model that are under way at the same time; default {AT_ONCE}."
-Concurrency = Annotated[int | None, typer.Option("--concurrency", help=AT_ONCE_HELP, min=1, metavar="N")]
+
+
+def _keep_to(concurrency: int | None) -> int | None:
+    """Have whatever asks a model keep to it."""
+    if concurrency is not None:
+        REQUESTS.set(concurrency)
+    return concurrency
+
+
+def concurrency_option(*, hidden: bool = False) -> Any:
+    """``--concurrency N``."""
+    words = "Requests to a model that are under way at the same time; a judge has 4."
+    return typer.Option("--concurrency", help=words, min=1, metavar="N", callback=_keep_to, hidden=hidden)
+
+
+Concurrency = Annotated[int | None, concurrency_option()]
 
 
 def tool_option(when: str) -> Any:
@@ -270,12 +283,11 @@ def work_folder(kind: str, team: str) -> Path:
     return (store_path() or DEFAULT_STORE).absolute().parent / kind / name
 
 
-def model_chat(base_url: str, model: str, *, needed_by: str, concurrency: int | None = None) -> Chat:
-    """A function that asks the model at an endpoint, ``concurrency`` times at once: messages in, text out."""
+def model_chat(base_url: str, model: str, *, needed_by: str) -> Chat:
+    """A function that asks the model at an endpoint: messages in, text out."""
     from tracer_hooks.endpoint import Endpoint, endpoint_chat
 
-    endpoint = Endpoint.from_env(base_url=base_url, model=model, concurrency=concurrency or AT_ONCE)
-    return endpoint_chat(endpoint, needed_by=needed_by)
+    return endpoint_chat(Endpoint.from_env(base_url=base_url, model=model), needed_by=needed_by)
 
 
 def load_object(named: str, *, option: str) -> Any:

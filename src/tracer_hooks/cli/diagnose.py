@@ -17,7 +17,6 @@ from tracer_hooks._flight import in_order
 from tracer_hooks._lazy import require
 from tracer_hooks.cli._backends import BackendRuns, is_url
 from tracer_hooks.cli._options import (
-    AT_ONCE,
     Concurrency,
     Expected,
     Failed,
@@ -47,6 +46,7 @@ if TYPE_CHECKING:  # at run time with the work: help and usage errors need no re
 
 _BATCH = 64
 _TRACES = 100
+_AT_ONCE = 4
 _ANSWER = "the final answer"
 
 
@@ -108,9 +108,9 @@ def diagnose_command(
         raise ConfigError("--json and --markdown exclude each other, expected one of them")
     stated = stated_by(failed=failed, outcome=outcome, reason=reason, expected=expected)
     backends = _backends(targets, since, limit, no_publish, only_failed=stated == OutcomeOverride())
-    attributor_of(attributor, passing, concurrency)  # a wrong name or a missing extra ends the call before any work
-    explained = explainer(explain, concurrency=concurrency)
-    attribute: Callable[..., Iterator[Attribution | str]] = partial(_in_process, concurrency=concurrency)
+    attributor_of(attributor, passing)  # a wrong name or a missing extra ends the call before any work
+    explained = explainer(explain)
+    attribute: Callable[..., Iterator[Attribution | str]] = _in_process
     if engine is Engine.RAY:
         attribute = partial(_on_ray, require("ray", extra="ray", feature="diagnosing on a Ray cluster"))
     emitter = LateEmitter()  # for a command that runs under opentelemetry-instrument
@@ -121,7 +121,7 @@ def diagnose_command(
         progress.update("runs", "diagnosing", 0, None)
         while batch := list(itertools.islice(records, _BATCH)):
             answers = partial(attribute, attributor, passing, expected)
-            at_once = (concurrency or AT_ONCE) if explain else 1
+            at_once = (concurrency or _AT_ONCE) if explain else 0
             with closing(_diagnosed(batch, stated, answers, explained, emitter, at_once)) as found:
                 for result in found:
                     results.append(result)
@@ -265,7 +265,7 @@ def _diagnosed(
     explained: Callable[[Trajectory, Attribution], Attribution],
     emitter: LateEmitter,
     at_once: int,
-) -> Generator[Diagnosed]:
+) -> Generator[Diagnosed, None, None]:
     read = [
         stated.of(record.trajectory) if record.error is None and record.trajectory is not None else None
         for record in batch
@@ -275,7 +275,8 @@ def _diagnosed(
     def in_words(pair: tuple[Trajectory, Attribution | str]) -> Attribution | str:
         return pair[1] if isinstance(pair[1], str) else explained(pair[0], pair[1])
 
-    answers = in_order(in_words, zip(given, attribute(given), strict=True), at_once)
+    pairs = zip(given, attribute(given), strict=True)
+    answers = in_order(in_words, pairs, at_once) if at_once else map(in_words, pairs)
     for record, run in zip(batch, read, strict=True):
         if run is None:
             yield Diagnosed(source=record.source, error=str(record.error or "no trajectory"))
@@ -302,26 +303,22 @@ def _on_ray(
 
 
 def _in_process(
-    attributor: str,
-    passing: Path | None,
-    expected: str | None,
-    trajectories: Sequence[Trajectory],
-    concurrency: int | None = None,
+    attributor: str, passing: Path | None, expected: str | None, trajectories: Sequence[Trajectory]
 ) -> Iterator[Attribution | str]:
     from tracer_hooks.diagnosis import diagnose_each
 
     asked = ((trajectory, expected) for trajectory in trajectories)
-    for answer in diagnose_each(asked, attributor=attributor_of(attributor, passing, concurrency)):
+    for answer in diagnose_each(asked, attributor=attributor_of(attributor, passing)):
         yield f"{type(answer).__name__}: {answer}" if isinstance(answer, Exception) else answer
 
 
 @cache
-def attributor_of(name: str, passing: Path | None, concurrency: int | None = None) -> Attributor:
+def attributor_of(name: str, passing: Path | None) -> Attributor:
     """The attributor of a call, made once in each process: making it may read a model."""
     from tracer_hooks.diagnosis import EnsembleAttributor, Scorer, get_attributor
 
     if passing is None:
-        return get_attributor(name, concurrency=concurrency)
+        return get_attributor(name)
     from tracer_hooks.diagnosis import ContrastAttributor
     from tracer_hooks.runtime import FiledRuns
 

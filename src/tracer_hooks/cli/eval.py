@@ -54,7 +54,7 @@ def eval_command(
         with_reference=with_reference, detection=detection, cross_validate=cross_validate, seed=seed
     )
     existing_paths("--data", data)
-    report = _measure(dataset, data, attributor, limit, options, concurrency)
+    report = _measure(dataset, data, attributor, limit, options)
     if html is not None:
         with writing_page(html, option="--html"):
             write_page(html, render_evaluation(report))
@@ -70,12 +70,7 @@ def eval_command(
 
 
 def _measure(
-    dataset: Dataset,
-    data: Path,
-    names: list[str],
-    limit: int | None,
-    options: EvaluationOptions,
-    concurrency: int | None,
+    dataset: Dataset, data: Path, names: list[str], limit: int | None, options: EvaluationOptions
 ) -> EvaluationReport:
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 
@@ -83,7 +78,7 @@ def _measure(
     from tracer_hooks.evaluation import evaluate, read_data
 
     # wrong names are usage errors before any work, and so is what is not installed
-    attributors = {name: get_attributor(name, concurrency=concurrency) for name in names}
+    attributors = {name: get_attributor(name) for name in names}
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with ProgressDisplay(err(), *columns, transient=True, on_terminals_only=True) as progress:
         progress.update("reading", "reading", 0, None)

@@ -16,7 +16,14 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsed
 from rich.text import Text
 
 from tracer_hooks._text import on_screen
-from tracer_hooks.cli._options import AT_ONCE_HELP, load_function, load_object, model_chat, needed_store, work_folder
+from tracer_hooks.cli._options import (
+    concurrency_option,
+    load_function,
+    load_object,
+    model_chat,
+    needed_store,
+    work_folder,
+)
 from tracer_hooks.cli.console import FAILED, ProgressDisplay, err, print_json, writing_page
 from tracer_hooks.cli.console import out as out_console
 from tracer_hooks.cli.prompts import diff_text
@@ -69,7 +76,7 @@ def improve_command(
     pairs: Annotated[int, _rare("Pairs of runs, new prompts against old, that the trial may take.", min=10)] = 200,
     attributor: Annotated[str, _rare("Who diagnoses the failures.")] = "auto",
     workers: Annotated[int, _rare("Runs of the team that go on at the same time.", min=1)] = 4,
-    concurrency: Annotated[int | None, _rare(AT_ONCE_HELP, min=1, metavar="N")] = None,
+    concurrency: Annotated[int | None, concurrency_option(hidden=True)] = None,
     max_tokens: Annotated[int | None, _rare("Stop after so many tokens.", min=1)] = None,
     max_seconds: Annotated[float | None, _rare("Stop after so many seconds.", min=0)] = None,
     max_cost: Annotated[float | None, _rare("Stop after so much money; needs the prices.", min=0)] = None,
@@ -93,7 +100,6 @@ def improve_command(
         agents=tuple(agent),
         attributor=attributor,
         workers=workers,
-        concurrency=concurrency,
         cap=CostCap(
             max_runs=max_runs,
             max_tokens=max_tokens,
@@ -109,7 +115,7 @@ def improve_command(
         improver = Improver(
             built,
             load_tasks(tasks),
-            chat=writing_chat(base_url, model, writer_model, concurrency),
+            chat=writing_chat(base_url, model, writer_model),
             check=load_function(check, option="--check"),
             folder=folder,
             store=store,
@@ -147,7 +153,7 @@ def load_team(named: str) -> Any:
     return built
 
 
-def writing_chat(base_url: str, model: str, function: str | None, concurrency: int | None = None) -> Chat:
+def writing_chat(base_url: str, model: str, function: str | None) -> Chat:
     """The model that writes prompts, as it was named."""
     if function is not None:
         chat: Chat = load_function(function, option="--writer-model")
@@ -157,8 +163,7 @@ def writing_chat(base_url: str, model: str, function: str | None, concurrency: i
             "improve needs the model that writes, expected --base-url URL and --model NAME, or a function "
             "of yours that asks one: --writer-model MODULE:chat"
         )
-    needed_by = "`tracer-hooks improve` with a model behind an endpoint"
-    return model_chat(base_url, model, needed_by=needed_by, concurrency=concurrency)
+    return model_chat(base_url, model, needed_by="`tracer-hooks improve` with a model behind an endpoint")
 
 
 def _show(result: Improvement, next_steps: Sequence[str], folder: Path, report: Path | None, *, as_json: bool) -> None:

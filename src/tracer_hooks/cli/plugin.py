@@ -16,7 +16,6 @@ from tracer_hooks._lazy import lazy_names
 
 if TYPE_CHECKING:
     from tracer_hooks._lazy import require as require
-    from tracer_hooks.cli._options import AT_ONCE as AT_ONCE
     from tracer_hooks.cli._options import Answer as Answer
     from tracer_hooks.cli._options import BuildTeam as BuildTeam
     from tracer_hooks.cli._options import Check as Check

@@ -51,14 +51,11 @@ def completed(
     return with_findings(answer, RunReading(trajectory, reference))
 
 
-def explainer(
-    explain: bool | JudgeOptions, *, concurrency: int | None = None
-) -> Callable[[Trajectory, Attribution], Attribution]:
+def explainer(explain: bool | JudgeOptions) -> Callable[[Trajectory, Attribution], Attribution]:
     """A function that adds an explanation to the diagnosis of a run; where there is none, one line is logged.
 
     Args:
         explain: The judge's settings, True for those of the environment; with False, diagnoses stay as they are.
-        concurrency: Requests under way at the same time, when threads call the function; default as the settings say.
 
     Raises:
         ConfigError: There is no model, or an option cannot be used; the message says what to set.
@@ -69,7 +66,6 @@ def explainer(
     from tracer_hooks.diagnosis.judge._explain import explain_diagnosis
 
     judge = JudgeAttributor(None if explain is True else explain)
-    judge = judge if concurrency is None else judge.with_concurrency(concurrency)
 
     def explained(run: Trajectory, attribution: Attribution) -> Attribution:
         try:
@@ -138,6 +134,8 @@ def diagnose_each(asked: Iterable[Asked], *, attributor: str | Attributor = AUTO
     """
     chosen = get_attributor(attributor)
     at_once = chosen.concurrency if isinstance(chosen, Concurrent) else 1
+    if at_once <= 1:
+        return (_answer(chosen, *one) for one in asked)
     return in_order(lambda one: _answer(chosen, *one), asked, at_once)
 
 

@@ -30,29 +30,18 @@ _AUTOMATIC = _SHIPPED["structural"]
 _REGISTERED: dict[str, Callable[[], Attributor]] = {}
 
 
-def get_attributor(name: str | Path | Attributor = AUTO, *, concurrency: int | None = None) -> Attributor:
+def get_attributor(name: str | Path | Attributor = AUTO) -> Attributor:
     """The attributor of that name, or the fitted one in that directory; an attributor is handed back as it is.
 
     Args:
         name: ``"auto"`` takes the best that is installed. A path, or a name with a separator in it, is a directory that
             ``tracer-hooks fit`` wrote.
-        concurrency: Requests to a model under way at the same time, for an attributor that has a method
-            ``with_concurrency``, as the judge has; default as it says itself.
 
     Raises:
         ConfigError: No attributor has that name, the directory holds none, or ``name`` is something else altogether.
         MissingExtraError: The attributor needs a package that is not installed.
         AttributionError: The directory holds an attributor that cannot be read.
     """
-    found = _found(name)
-    again = getattr(found, "with_concurrency", None)
-    if concurrency is None or again is None:
-        return found
-    asked: Attributor = again(concurrency)
-    return asked
-
-
-def _found(name: str | Path | Attributor) -> Attributor:
     if isinstance(name, Path):
         return _load(name)
     if not isinstance(name, str):

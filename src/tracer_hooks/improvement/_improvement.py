@@ -146,8 +146,6 @@ class TrialOptions:
     """What may be told of the check's reason."""
     workers: int = 4
     """Runs of the team that go on at the same time; 1 for a team whose code is not safe in threads."""
-    concurrency: int | None = None
-    """Requests of an attributor to its model under way at the same time, beside the runs; None: as it says itself."""
     backoff_s: float = 1.0
     """Seconds to wait after a fault of the environment; doubled each time."""
 

@@ -85,8 +85,7 @@ class Improver:
         self._given: tuple[JudgedRun, ...] = ()
         self._plan = plan_digest(self.split, self.options, self._writer.name, from_store=from_store)
         self._counter, self._found = PhaseCounter(on_progress), ImprovementState()
-        attributor = get_attributor(self.options.attributor, concurrency=self.options.concurrency)
-        self._trial_options = replace(self.options, attributor=attributor)
+        self._trial_options = replace(self.options, attributor=get_attributor(self.options.attributor))
         self._by_phase: dict[ImprovePhase, TeamTrials] = {}
         self._known: dict[str, JudgedRun] = {}
 

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import threading
 import time
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from tracer_hooks._flight import Calls, in_order
+from tracer_hooks._flight import in_order
 from tracer_hooks.budget import Spending
 from tracer_hooks.diagnosis import blames_environment, get_attributor
 from tracer_hooks.errors import CheckError, ConfigError, ReplayError
@@ -163,25 +161,15 @@ class TeamTrials:
         self._team, self._journal, self._spending, self._options = team, journal, spending, options
         self._name, self._on_run = name, on_run
         self.makes_new = True
-        self._workers, self._judges = max(1, options.workers), _requests_of(options)
-        self._turns = threading.BoundedSemaphore(self._workers)
+        self._workers = max(1, options.workers)
+        self._turns = threading.Semaphore(self._workers)
         self._drawn: Counter[str] = Counter()
 
     def run(self, tasks: Sequence[SuiteTask], prompts: Mapping[str, str]) -> list[JudgedRun]:
         """One new run a task, in the order of the tasks; see :class:`~tracer_hooks.improvement.Trials`."""
-        calls = Calls()
-        with ThreadPoolExecutor(self._workers + self._judges, thread_name_prefix="tracer-hooks-improve") as pool:
-            jobs = [
-                pool.submit(contextvars.copy_context().run, self._once, self._unit(task, prompts), task, prompts, calls)
-                for task in tasks
-            ]
-            try:
-                return [job.result() for job in jobs]
-            except BaseException as error:
-                if not isinstance(error, Exception):  # Ctrl-C
-                    calls.give_up()
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
+        units = [(self._unit(task, prompts), task) for task in tasks]
+        at_once = self._workers + _requests_of(self._options)
+        return list(in_order(lambda one: self._once(*one, prompts), units, at_once))
 
     def _unit(self, task: SuiteTask, prompts: Mapping[str, str]) -> str:
         new = self._team.new_in(prompts)
@@ -190,7 +178,7 @@ class TeamTrials:
         self._drawn[unit] += 1
         return f"{unit}/{self._drawn[unit]}"
 
-    def _once(self, unit: str, task: SuiteTask, prompts: Mapping[str, str], calls: Calls) -> JudgedRun:
+    def _once(self, unit: str, task: SuiteTask, prompts: Mapping[str, str]) -> JudgedRun:
         if unit in self._journal:
             run = JudgedRun.model_validate(self._journal[unit]["run"])
             self._spending.add(run.usage)
@@ -198,17 +186,17 @@ class TeamTrials:
             raise NotMadeError(unit)
         else:
             with self._spending.under_way() as settle:
-                run = self._made(task, prompts, calls)
+                run = self._made(task, prompts)
                 self._journal.add(unit, {"run": run.model_dump(mode="json", exclude_defaults=True)})
                 settle(run.usage)
         self._on_run(run)
         return run
 
-    def _made(self, task: SuiteTask, prompts: Mapping[str, str], calls: Calls) -> JudgedRun:
+    def _made(self, task: SuiteTask, prompts: Mapping[str, str]) -> JudgedRun:
         for attempt in range(_TRIES):
             with self._turns:
                 trial = self._team.run(task, prompts)
-            run = calls.context().run(self._judged, task, trial)
+            run = self._judged(task, trial)
             if not blames_environment(run.attribution):
                 return run
             if attempt + 1 < _TRIES:
@@ -287,7 +275,7 @@ def earlier_failures(
         seen = run.trajectory.model_copy(update={"outcome": run.outcome, "outcome_reason": run.outcome_reason})
         return judged_run(f"run-{run.run_id}", seen, options, found=run.attribution)
 
-    return tuple(in_order(judged, stored, _requests_of(options)))
+    return tuple(in_order(judged, stored, _requests_of(options) or 1))
 
 
 def _requests_of(options: TrialOptions) -> int:

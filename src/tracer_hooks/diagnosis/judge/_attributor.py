@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from tracer_hooks import schema
+from tracer_hooks._flight import REQUESTS
 from tracer_hooks._guard import warn_once
 from tracer_hooks.config import DEFAULT_STORE, store_path
 from tracer_hooks.diagnosis._protocol import Scorer
@@ -116,7 +117,7 @@ class JudgeOptions:
     """How often a request is sent that is refused with 429 or 5xx, or times out."""
     backoff_s: float = 1.0
     """Seconds before the second attempt, doubled for each further one; a server's Retry-After goes before it."""
-    concurrency: int = 4
+    concurrency: int = field(default_factory=lambda: REQUESTS.get() or 4)
     """Trajectories of a file or folder that are judged at the same time, and requests to the endpoint under way."""
     cache_dir: Path | None = DEFAULT_CACHE
     """Directory of accepted replies; None keeps none."""
@@ -279,7 +280,6 @@ class JudgeAttributor:
         self._gate = ContentPolicy.of_record()
         hold_logs(self._gate)
         self._proposer = proposer if proposer is not None else _proposer_of(self.options)
-        self._own_model = model
         self._resources = JudgeResources(
             model=model if model is not None else model_of(self.options),
             options=self.options,
@@ -326,15 +326,6 @@ class JudgeAttributor:
         else:
             answer = attribution_of(session.best, session.case, blank)
         return answer.model_copy(update={"elapsed_s": time.perf_counter() - began})
-
-    def with_concurrency(self, concurrency: int) -> JudgeAttributor:
-        """The same judge, with so many requests under way at the same time.
-
-        Raises:
-            ConfigError: It is below 1.
-        """
-        options = replace(self.options, concurrency=concurrency)
-        return JudgeAttributor(options, model=self._own_model, proposer=self._proposer)
 
     @property
     def concurrency(self) -> int:

@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 
-from tracer_hooks.diagnosis import diagnose_each, get_attributor
+from tracer_hooks._flight import REQUESTS
+from tracer_hooks.diagnosis import diagnose_each
 from tracer_hooks.diagnosis.judge import JudgeAttributor, JudgeOptions
+from tracer_hooks.endpoint import Endpoint
 from tracer_hooks.errors import AttributionError, ConfigError
 from tracer_hooks.schema import Attribution
 from tracer_hooks.testing import ErrorReply, Reply, ScriptedLLM, ScriptedRequest
@@ -84,18 +86,20 @@ def test_who_waits_for_the_same_question_waits_no_longer_than_the_budget_allows(
     assert answer.abstained_reason == "judge budget spent: 0.3 seconds"
 
 
-def test_the_number_of_requests_is_an_option_of_any_judge() -> None:
-    with ScriptedLLM(default=Reply(verdict())) as llm:
-        asked = get_attributor(judge(llm, proposer="structural"), concurrency=9)
-        assert isinstance(asked, JudgeAttributor)
-        assert asked.concurrency == 9
-        assert asked._resources.model._client._most == 9  # type: ignore[attr-defined]
-        assert asked.attribute(shop_run()).step == 3
-        own = JudgeAttributor(JudgeOptions(model="own", cache_dir=None), model=asked._resources.model)
-        assert own.with_concurrency(2)._resources.model is asked._resources.model
-    assert get_attributor("structural", concurrency=9).name == "structural"
+def test_the_number_of_requests_may_be_said_for_all_that_ask() -> None:
+    def requests() -> tuple[int, int | None]:
+        asked = JudgeAttributor(JudgeOptions(model="m", base_url="http://127.0.0.1:9/v1", cache_dir=None))
+        assert asked._resources.model._client._most == asked.concurrency  # type: ignore[attr-defined]
+        return asked.concurrency, Endpoint.from_env().concurrency
+
+    assert requests() == (4, None)
+    token = REQUESTS.set(9)
+    try:
+        assert requests() == (9, 9)
+    finally:
+        REQUESTS.reset(token)
     with pytest.raises(ConfigError, match="concurrency=0 of the attributor 'judge'"):
-        get_attributor(own, concurrency=0)
+        JudgeOptions(concurrency=0)
 
 
 def test_a_judge_that_is_refused_for_its_rate_answers_all_runs_all_the_same() -> None:

@@ -20,7 +20,6 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsed
 from rich.text import Text
 
 from tracer_hooks.cli.plugin import (
-    AT_ONCE,
     FAILED,
     Check,
     Concurrency,
@@ -165,9 +164,6 @@ def build(
     from tracer_hooks.budget import CostCap
 
     progress = BuildProgress(err())
-    if suite is not None and concurrency is not None:
-        workers = max(workers, concurrency)  # the suite's teams are ours: any number of them may run
-    at_once = concurrency or max(AT_ONCE, workers)
     options: dict[str, Any] = {
         "repeats": repeats,
         "faults": faults,
@@ -177,7 +173,8 @@ def build(
         "natural": natural,
         "proposer": proposer,
         "trials": trials,
-        "workers": workers,
+        # A suite's teams are ours, so that any number of them may run at the same time.
+        "workers": workers if suite is None else max(workers, concurrency or 0),
         "wanted_injected": wanted_injected,
         "wanted_natural": wanted_natural,
         "seed": seed,
@@ -188,7 +185,7 @@ def build(
         "on_progress": progress.show,
     }
     with redirect_stdout(sys.stderr):  # what the user's code prints is no part of our document
-        options["writer"] = llm_writer(base_url, model, at_once) if writer is WriterName.LLM else None
+        options["writer"] = llm_writer(base_url, model) if writer is WriterName.LLM else None
         if (team is None) == (suite is None):
             raise ConfigError("expected either your team, MODULE:build_team with --tasks FILE, or --suite NAME")
         if suite is None:
@@ -198,7 +195,7 @@ def build(
                 "a suite has tasks and graders of its own, expected neither --tasks nor --check with --suite"
             )
         else:
-            teams = _suite_teams(base_url, model, framework, architecture, temperature, max_reply, at_once)
+            teams = _suite_teams(base_url, model, framework, architecture, temperature, max_reply)
             prepared = _suite_build(out, teams, suite, count, difficulty, options)
         _print_err(_estimate_text(prepared.estimate()))
         try:
@@ -233,7 +230,6 @@ def _suite_teams(
     architectures: Sequence[str],
     temperature: float | None,
     max_reply: int | None,
-    concurrency: int,
 ) -> list[SuiteTeam]:
     from tracer_hooks.endpoint import Endpoint
     from tracer_hooks_lab.subjects import SuiteTeam
@@ -244,7 +240,7 @@ def _suite_teams(
     unknown = sorted(set(architectures) - set(ARCHITECTURES))
     if unknown:
         raise ConfigError(f"unknown architecture {unknown[0]!r}, expected one of: {', '.join(ARCHITECTURES)}")
-    known = Endpoint.from_env(base_url=base_url, model=model, concurrency=concurrency)
+    known = Endpoint.from_env(base_url=base_url, model=model)
     endpoint = replace(known, temperature=temperature, max_tokens=max_reply)
     return [
         SuiteTeam(framework=str(framework), architecture=architecture, endpoint=endpoint)

@@ -140,8 +140,8 @@ def _show(found: Injection, path: Path | None) -> None:
         _print(Text.assemble(("discarded", "bold yellow"), f": {found.discarded}"))
 
 
-def llm_writer(base_url: str, model: str, concurrency: int | None = None) -> FaultWriter:
-    """A language model that writes faults, ``concurrency`` at once.
+def llm_writer(base_url: str, model: str) -> FaultWriter:
+    """A language model that writes faults.
 
     Raises:
         ConfigError: It is not said where it is.
@@ -151,7 +151,7 @@ def llm_writer(base_url: str, model: str, concurrency: int | None = None) -> Fau
 
     if not base_url or not model:
         raise ConfigError("--writer llm needs the model that writes, expected --base-url URL and --model NAME")
-    return LLMWriter(model_chat(base_url, model, needed_by="--writer llm", concurrency=concurrency))
+    return LLMWriter(model_chat(base_url, model, needed_by="--writer llm"))
 
 
 def _append(path: Path, found: Injection) -> None:
