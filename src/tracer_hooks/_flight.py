@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -132,7 +132,7 @@ class Calls:
     def __init__(self) -> None:
         self.are_given_up = False
         self._lock = threading.Lock()
-        self._under_way: set[Future[None]] = set()
+        self._under_way: set[Future[Any]] = set()
 
     def run(self, call: Callable[[], B]) -> B:
         """The result of ``call``, made in a thread that nobody has to wait for.
@@ -140,23 +140,20 @@ class Calls:
         Raises:
             GivenUp: The calls are given up.
         """
-        found: list[B] = []
-        ended: Future[None] = Future()
+        ended: Future[B] = Future()
         with self._lock:
             if self.are_given_up:
                 raise GivenUp
             self._under_way.add(ended)
         context = contextvars.copy_context()
-        work = threading.Thread(target=context.run, args=(_make, lambda: found.append(call()), ended), daemon=True)
-        work.start()
+        threading.Thread(target=context.run, args=(_make, call, ended), daemon=True).start()
         try:
-            ended.result()
+            return ended.result()
         except CancelledError:
             raise GivenUp from None
         finally:
             with self._lock:
                 self._under_way.discard(ended)
-        return found[0]
 
     def give_up(self) -> None:
         """Give all up."""
@@ -166,17 +163,15 @@ class Calls:
                 ended.cancel()
 
 
-def _make(call: Callable[[], None], ended: Future[None]) -> None:
-    error: BaseException | None = None
+def _make(call: Callable[[], B], ended: Future[B]) -> None:
     try:
-        call()
-    except BaseException as raised:
-        error = raised
-    if ended.set_running_or_notify_cancel():
-        if error is None:
-            ended.set_result(None)
-        else:
+        result = call()
+    except BaseException as error:  # for whoever waits
+        if ended.set_running_or_notify_cancel():
             ended.set_exception(error)
+    else:
+        if ended.set_running_or_notify_cancel():
+            ended.set_result(result)
 
 
 CALLS: contextvars.ContextVar[Calls | None] = contextvars.ContextVar("CALLS", default=None)

@@ -6,6 +6,7 @@ suites' plain teams. The client needs ``openai``, which the extra ``judge`` brin
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 import re
@@ -14,16 +15,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from tracer_hooks._flight import CALLS, REQUESTS, Calls, GivenUp, gate_of
 from tracer_hooks._lazy import require
 from tracer_hooks.errors import ConfigError, EndpointError
 from tracer_hooks.schema import Usage, to_text
 from tracer_hooks.telemetry import suppressed
-
-if TYPE_CHECKING:
-    import tenacity
 
 __all__ = [
     "BYTES_PER_TOKEN",
@@ -282,53 +280,40 @@ class EndpointClient:
         self, fields: Mapping[str, Any], parameters: ApiParameters, deadline: float | None, calls: Calls | None
     ) -> Any:
         """The answer of the attempt that gets one."""
-        import tenacity
+        ticket, failed, seen = self._gate.ticket(), 0, self._gate.answers
+        for number in itertools.count():
+            try:
+                return self._sent_once(ticket, fields, deadline, calls)
+            except (self._openai.OpenAIError, ValueError, TimeoutError) as error:  # ValueError: a body that is no JSON
+                failed += not (self._is_limit(error) and self._gate.answers > seen)
+                seen = self._gate.answers
+                left = math.inf if deadline is None else deadline - time.monotonic()
+                if failed >= self._attempts or left <= 0 or not self._is_passing(error, parameters):
+                    raise self._readable(error) from error
+                time.sleep(min(left, self._pause(error, number)))
 
-        ticket, sent, seen = self._gate.ticket(), 0, self._gate.answers
+    def _sent_once(self, ticket: int, fields: Mapping[str, Any], deadline: float | None, calls: Calls | None) -> Any:
+        with self._gate.passage(ticket, self._most, deadline) as begun:
+            if calls is not None and calls.are_given_up:
+                raise GivenUp
+            left = self._timeout_s if deadline is None else max(0.001, deadline - begun)
+            try:
+                answer = self._client.chat.completions.create(
+                    model=self._model, timeout=min(self._timeout_s, left), extra_body=self._extra_body, **fields
+                )
+            except self._openai.APIStatusError as error:
+                if self._is_limit(error):
+                    self._gate.refused(begun, min(_MOST_WAIT_S, retry_after(error.response) or 0.0))
+                raise
+        self._gate.answered()
+        return answer
 
-        def left() -> float:
-            return math.inf if deadline is None else max(0.001, deadline - time.monotonic())
-
-        def is_last(state: tenacity.RetryCallState) -> bool:
-            nonlocal sent, seen
-            is_held_back = self._is_limit(_error_of(state)) and self._gate.answers > seen
-            sent, seen = sent + (not is_held_back), self._gate.answers
-            return sent >= self._attempts or left() <= 0.001
-
-        def pause(state: tenacity.RetryCallState) -> float:
-            error = _error_of(state)
-            asked = retry_after(getattr(error, "response", None))
-            if asked and self._is_limit(error):
-                return 0.0  # the gate waits, for all
-            doubled = self._backoff_s * 2.0 ** min(state.attempt_number - 1, 10)
-            return min(_MOST_WAIT_S, left(), doubled if asked is None or self._is_limit(error) else asked)
-
-        retrying = tenacity.Retrying(
-            retry=tenacity.retry_if_exception(lambda error: self._is_passing(error, parameters)),
-            wait=pause,
-            stop=is_last,
-            reraise=True,
-        )
-
-        def send_once() -> Any:
-            with self._gate.passage(ticket, self._most, deadline) as begun:
-                if calls is not None and calls.are_given_up:
-                    raise GivenUp
-                try:
-                    answer = self._client.chat.completions.create(
-                        model=self._model, timeout=min(self._timeout_s, left()), extra_body=self._extra_body, **fields
-                    )
-                except self._openai.APIStatusError as error:
-                    if self._is_limit(error):
-                        self._gate.refused(begun, min(_MOST_WAIT_S, retry_after(error.response) or 0.0))
-                    raise
-            self._gate.answered()
-            return answer
-
-        try:
-            return retrying(send_once)
-        except (self._openai.OpenAIError, ValueError, TimeoutError) as error:  # ValueError: a body that is no JSON
-            raise self._readable(error) from error
+    def _pause(self, error: Exception, number: int) -> float:
+        """Seconds before this call is sent again; the gate waits besides."""
+        asked = retry_after(getattr(error, "response", None))
+        if self._is_limit(error):
+            asked = 0.0 if asked else None  # 0 must not mean again and again
+        return min(_MOST_WAIT_S, self._backoff_s * 2.0 ** min(number, 10) if asked is None else asked)
 
     def _is_limit(self, error: BaseException | None) -> bool:
         """Test if a request was refused because there are too many."""
@@ -505,10 +490,6 @@ def retry_after(response: Any) -> float | None:
         if math.isfinite(value) and value >= 0:
             return value
     return None
-
-
-def _error_of(state: tenacity.RetryCallState) -> BaseException | None:
-    return state.outcome.exception() if state.outcome is not None else None
 
 
 def _bare(token: str) -> str:

@@ -62,9 +62,20 @@ class Server:
         return None
 
 
+_MADE: list[EndpointClient] = []
+
+
+@pytest.fixture(autouse=True)
+def closed_connections() -> Iterator[None]:
+    yield
+    while _MADE:
+        _MADE.pop()._client.close()
+
+
 def client_of(llm: ScriptedLLM, at_once: int | None, **settings: Any) -> EndpointClient:
     endpoint = Endpoint(base_url=llm.base_url, model="m", concurrency=at_once)
-    return EndpointClient(endpoint, needed_by="a test", **{"backoff_s": 0.02, "attempts": 4, **settings})
+    _MADE.append(EndpointClient(endpoint, needed_by="a test", **{"backoff_s": 0.02, "attempts": 4, **settings}))
+    return _MADE[-1]
 
 
 def asked(client: EndpointClient, question: str, timeout_s: float | None = None) -> str:
