@@ -20,14 +20,14 @@ from tracer_hooks.errors import ConfigError, EndpointError
 from tracer_hooks.testing import Drop, ErrorReply, Reply, ScriptedLLM, ScriptedRequest
 
 DELAY_S = 0.05
-Fault = Callable[[int], Any]
-"""What the n-th request gets instead of an answer; None for an answer."""
+Fault = Callable[[int, str, int], Any]
+"""What the n-th request gets instead of an answer, by its question and how often that came; None for an answer."""
 
 
 class Server:
     """Answers each question with its own text after a delay; counts what is under way, and what was answered."""
 
-    def __init__(self, fault: Fault = lambda number: None, *, per_s: float | None = None) -> None:
+    def __init__(self, fault: Fault = lambda number, question, times: None, *, per_s: float | None = None) -> None:
         self.fault, self.per_s = fault, per_s
         self.most = self.requests = 0
         self.answered: Counter[str] = Counter()
@@ -41,7 +41,8 @@ class Server:
             self.requests += 1
             self.most = max(self.most, self._under_way)
             self.arrived.append((time.monotonic(), request.last))
-            instead = self.fault(self.requests) or self._limit()
+            times = sum(question == request.last for _, question in self.arrived)
+            instead = self.fault(self.requests, request.last, times) or self._limit()
         if instead is None:
             time.sleep(DELAY_S)
         with self._lock:
@@ -103,12 +104,14 @@ def test_eight_at_once_are_at_least_three_times_as_fast_as_one() -> None:
 
 
 def test_all_is_answered_by_a_server_that_drops_and_fails_now_and_then() -> None:
-    def fault(number: int) -> Any:
-        return Drop(sent=0) if number % 7 == 1 else ErrorReply(500) if number % 11 == 0 else None
+    def fault(number: int, question: str, times: int) -> Any:
+        of = int(question[1:])
+        faults = [Drop(sent=0)] * (of % 7 == 0) + [ErrorReply(500)] * (of % 11 == 0)
+        return faults[times - 1] if times <= len(faults) else None
 
     server = Server(fault)
     all_asked(server, 8, 80)
-    assert 80 < server.requests < 120
+    assert server.requests == 80 + 12 + 8, "each fault costs one request more"
 
 
 @pytest.mark.parametrize("at_once", [8, 32])
@@ -120,7 +123,7 @@ def test_all_is_answered_by_a_server_that_limits_the_rate_and_few_requests_are_r
 
 
 def test_nobody_sends_anything_during_a_pause_that_one_was_asked_for() -> None:
-    server = Server(lambda number: ErrorReply(429, retry_after=0.6) if number == 9 else None)
+    server = Server(lambda number, question, times: ErrorReply(429, retry_after=0.6) if number == 9 else None)
     all_asked(server, 4)
     moments = [moment for moment, _ in server.arrived]
     gaps = [after - before for before, after in itertools.pairwise(moments)]
