@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from tracer_hooks._flight import REQUESTS, in_order
 from tracer_hooks.datasets import LoadedRecord, OutcomeOverride, OutcomeSource, lacks
 from tracer_hooks.diagnosis import (
     Attributor,
@@ -23,6 +24,7 @@ from tracer_hooks.runtime import FiledRuns
 from tracer_hooks.schema import Attribution, Trajectory
 
 _ANSWER = "the final answer"
+_AT_ONCE = 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +39,8 @@ class DiagnoseSettings:
     """What is said of every run."""
     explain: bool = False
     """Whether the judge's model says what each diagnosis means."""
+    concurrency: int | None = None
+    """Requests to a model that each process has under way; None for what is usual."""
 
     def prepare(self) -> None:
         """Load all that diagnosing needs, once in each process.
@@ -45,6 +49,8 @@ class DiagnoseSettings:
             ConfigError: There is no such attributor, or no model to explain with.
             MissingExtraError: Something that it needs is not installed.
         """
+        if self.concurrency is not None:
+            REQUESTS.set(self.concurrency)
         attributor_of(self.attributor, self.passing)
         _explainer(self.explain)
 
@@ -126,27 +132,32 @@ _FINDING = ("kind", "detail", "step", "agent", "quote", "text", "values")
 _LINK = ("value", "step", "origin", "source")
 
 
-def diagnosed(records: Sequence[LoadedRecord], settings: DiagnoseSettings) -> Iterator[Diagnosed]:
+def diagnosed(records: Sequence[LoadedRecord], settings: DiagnoseSettings) -> Generator[Diagnosed, None, None]:
     """Each of ``records`` with its diagnosis, in their order; one that cannot be diagnosed says why."""
     read = [
         settings.stated.of(record.trajectory) if record.error is None and record.trajectory is not None else None
         for record in records
     ]
-    asked = ((run.trajectory, settings.stated.expected) for run in read if run is not None)
-    answers = diagnose_each(asked, attributor=attributor_of(settings.attributor, settings.passing))
+    given = [run.trajectory for run in read if run is not None]
+
+    def in_words(pair: tuple[Trajectory, Attribution | Exception]) -> Attribution | Exception:
+        run, answer = pair
+        return answer if isinstance(answer, Exception) else _explainer(settings.explain)(run, answer)
+
+    asked = ((run, settings.stated.expected) for run in given)
+    found = diagnose_each(asked, attributor=attributor_of(settings.attributor, settings.passing))
+    pairs = zip(given, found, strict=True)
+    answers = in_order(in_words, pairs, settings.concurrency or _AT_ONCE) if settings.explain else map(in_words, pairs)
     for record, run in zip(records, read, strict=True):
         if run is None:
             yield Diagnosed(source=record.source, error=str(record.error or "no trajectory"))
             continue
         answer = next(answers)
-        is_there = isinstance(answer, Attribution)
         yield Diagnosed(
             source=record.source,
             trajectory=run.trajectory,
-            attribution=_explainer(settings.explain)(run.trajectory, answer)
-            if isinstance(answer, Attribution)
-            else None,
-            error=None if is_there else f"{type(answer).__name__}: {answer}",
+            attribution=None if isinstance(answer, Exception) else answer,
+            error=f"{type(answer).__name__}: {answer}" if isinstance(answer, Exception) else None,
             outcome_source=run.source,
             note=run.note,
         )

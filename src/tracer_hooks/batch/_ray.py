@@ -111,7 +111,7 @@ class _Worker:
 
     def __init__(self, settings: DiagnoseSettings, attempts: Any) -> None:
         self._settings, self._attempts = settings, attempts
-        settings.prepare()
+        settings.prepare()  # here, so that no part waits for weights
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, list[Any]]:
         results = map(self._result, batch["number"], batch["part"])
@@ -121,6 +121,7 @@ class _Worker:
         import ray
 
         part = pickle.loads(packed)
+        self._settings.prepare()
         if ray.get(self._attempts.begin.remote(int(number))) > _TRIES:
             return given_up(int(number), part, f"its worker died {_TRIES} times, perhaps for want of memory")
         return do_part(int(number), part, self._settings)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tracer_hooks._flight import REQUESTS
 from tracer_hooks.config import DEFAULT_STORE, parse_age, sqlite_file, store_path
 from tracer_hooks.errors import ConfigError, StoreError, TrajectoryError
 
@@ -121,6 +122,22 @@ Address = Annotated[
     str | None, typer.Option(help="The Ray cluster's address; default RAY_ADDRESS, else one that is started here.")
 ]
 Seed = Annotated[int, typer.Option(help="Of every random choice.")]
+
+
+def _keep_to(concurrency: int | None) -> int | None:
+    """Have whatever asks a model keep to it."""
+    if concurrency is not None:
+        REQUESTS.set(concurrency)
+    return concurrency
+
+
+def concurrency_option(*, hidden: bool = False) -> Any:
+    """``--concurrency N``."""
+    words = "Requests to a model that are under way at the same time; a judge has 4."
+    return typer.Option("--concurrency", help=words, min=1, metavar="N", callback=_keep_to, hidden=hidden)
+
+
+Concurrency = Annotated[int | None, concurrency_option()]
 
 
 def tool_option(when: str) -> Any:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +14,7 @@ from tracer_hooks._text import counted
 from tracer_hooks.cli._backends import BackendRuns, is_store, is_url
 from tracer_hooks.cli._options import (
     Address,
+    Concurrency,
     Engine,
     Expected,
     Failed,
@@ -79,6 +81,7 @@ def diagnose_command(
     explain: Annotated[
         bool, typer.Option("--explain", help="Also have the judge's model say what each diagnosis means.")
     ] = False,
+    concurrency: Concurrency = None,
     since: Since = None,
     limit: Annotated[int | None, typer.Option(help="So many traces of a URL at most; default 100.", min=1)] = None,
     no_publish: Annotated[
@@ -104,7 +107,9 @@ def diagnose_command(
     if report is not None and in_parts:
         raise ConfigError("--report excludes results in a file or store. Run: tracer-hooks report --out site")
     stated = stated_by(failed=failed, outcome=outcome, reason=reason, expected=expected)
-    settings = DiagnoseSettings(attributor=attributor, passing=passing, stated=stated, explain=explain)
+    settings = DiagnoseSettings(
+        attributor=attributor, passing=passing, stated=stated, explain=explain, concurrency=concurrency
+    )
     backends = _backends(targets, since, limit, no_publish, only_failed=stated == OutcomeOverride())
     if in_parts:
         parts = _parts(targets, file_format, backends)
@@ -116,13 +121,14 @@ def diagnose_command(
     results = []
     with ProgressDisplay(err(), transient=True, on_terminals_only=True, hidden=as_json) as progress:
         progress.update("runs", "diagnosing", 0, None)
-        for result in _one_by_one(records, settings):
-            results.append(result)
-            progress.update("runs", "diagnosing", len(results), None)
-            if as_markdown:
-                _print_markdown(result)
-            elif not as_json:
-                _show(result)
+        with closing(_one_by_one(records, settings)) as found:
+            for result in found:
+                results.append(result)
+                progress.update("runs", "diagnosing", len(results), None)
+                if as_markdown:
+                    _print_markdown(result)
+                elif not as_json:
+                    _show(result)
         is_written = backends.write_back(results, progress)
     _keep(store, [result for result in results if result.source in stored])
     if report is not None:
@@ -135,16 +141,17 @@ def diagnose_command(
         raise typer.Exit(FAILED)
 
 
-def _one_by_one(records: Iterator[LoadedRecord], settings: DiagnoseSettings) -> Iterator[Diagnosed]:
+def _one_by_one(records: Iterator[LoadedRecord], settings: DiagnoseSettings) -> Generator[Diagnosed, None, None]:
     from tracer_hooks.batch import diagnosed
     from tracer_hooks.telemetry import LateEmitter
 
     emitter = LateEmitter()  # for a command that runs under opentelemetry-instrument
     while batch := list(itertools.islice(records, _BATCH)):
-        for result in diagnosed(batch, settings):
-            if result.trajectory is not None and result.attribution is not None:
-                emitter.emit(result.trajectory, result.attribution)
-            yield result
+        with closing(diagnosed(batch, settings)) as found:
+            for result in found:
+                if result.trajectory is not None and result.attribution is not None:
+                    emitter.emit(result.trajectory, result.attribution)
+                yield result
 
 
 def _in_batch(
