@@ -69,6 +69,7 @@ def _stored(run: TeamRun, attempt: Attempt) -> StoredRun:
         tape=_tape(attempt),
         prompts=attempt.prompts,
         tags={key: run.gate.name(value) for key, value in run.tags.items()},
+        source=run.code.source(attempt.trajectory),
     )
 
 

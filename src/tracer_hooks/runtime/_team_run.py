@@ -20,6 +20,7 @@ from tracer_hooks.frameworks import RunResult, Verdict
 from tracer_hooks.repair import Repair, RepairLog
 from tracer_hooks.replay import Tape
 from tracer_hooks.runtime._judging import loop_is_running
+from tracer_hooks.runtime._team_code import TeamCode
 from tracer_hooks.schema import Attribution, Finding, RunOutcome, Trajectory
 from tracer_hooks.telemetry import ContentPolicy
 
@@ -116,6 +117,8 @@ class TeamRun:
     """What of it may be written: its store and reports hold what passes here. The fields above are as they were."""
     again: Callable[[], Rerunner] | None = field(default=None, repr=False)
     """Makes what runs the team again, for replays."""
+    code: TeamCode = field(default_factory=TeamCode, repr=False)
+    """Where the team stands in code."""
     is_stored: bool = False
     """Whether it was handed to the run store, where commands find it by the ids of its attempts."""
     _done: DualEvent = field(default_factory=DualEvent, repr=False)
@@ -301,12 +304,16 @@ def report_run(run: TeamRun) -> ReportRun:
         for attempt in run.attempts
     ]
     framework = run.attempts[0].trajectory.framework if run.attempts else ""
+    sources = [run.code.source(attempt.trajectory) for attempt in run.attempts]
     return ReportRun(
         team=run.team,
         framework=framework,
         task=run.gate.text(run.task),
         attempts=attempts,
         repair=kept_repair(run),
+        places={name: place for source in sources if source is not None for name, place in source.places.items()},
+        built_by=run.code.built_by,
+        checked_by=run.code.checked_by,
         is_stored=run.is_stored,
         has_tape=run.gate.allows_all and run.last.record is not None,
     )

@@ -267,7 +267,7 @@ class RunStore(StoreFile):
         return found
 
     def digest(self, session_id: str) -> str:
-        """A short text that changes with anything kept of a call's attempts, but for their tapes, and with their forks."""
+        """A short text that changes with what is kept of a call's attempts but their tapes, and with their forks."""
         seen = hashlib.sha256(repr(self.forks_of(*self.attempt_ids(session_id))).encode(errors="replace"))
         with self._database.read("read the attempts") as connection:
             columns = _columns(connection, but={"tape"})

@@ -1,0 +1,196 @@
+"""Where a team stands in the user's code: names by which it and its check load again, and the lines of its parts."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+import os
+import re
+import sys
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tracer_hooks._guard import guard
+
+if TYPE_CHECKING:
+    from tracer_hooks.schema import Trajectory
+    from tracer_hooks.store import RunSource
+
+_SCRIPT = ("__main__", "__mp_main__")
+_GUARDED = re.compile(r"""^if .*__name__.*==""", re.MULTILINE)
+_NAMES = ("name", "role")
+"""Arguments that name an agent or a tool."""
+_LARGEST_FILE = 1_000_000
+
+
+@dataclass(frozen=True)
+class TeamCode:
+    """Names of what builds a team and of what checks its runs, each only where it is found again under that name."""
+
+    built_by: str = ""
+    """``module:name`` or ``path/to/file.py:name``."""
+    checked_by: str = ""
+    """The same of the check."""
+    module: str = ""
+    """The module in which its agents, tools and prompts are looked for."""
+
+    @classmethod
+    def of(cls, team: Any, check: Any, home: str = "", *, is_whole: bool = True) -> TeamCode:
+        """The code of a team.
+
+        Args:
+            team: The user's factory or function, or the team object.
+            check: What says whether a run succeeded, or None.
+            home: The module that hooked it, among whose names an object is looked for.
+            is_whole: Whether the factory needs nothing but its name: it was called without arguments.
+        """
+        with guard("look for the team's code"):
+            built_by = _name_of(team, home) if is_whole else ""
+            module = team.__module__ if inspect.isroutine(team) else home
+            return cls(built_by, "" if check is None else _name_of(check, home), module or "")
+        return cls()
+
+    def source(self, run: Trajectory) -> RunSource | None:
+        """What is kept of it with a run; None where nothing is known."""
+        from tracer_hooks.store import RunSource
+
+        places: dict[str, str] = {}
+        with guard("look for the lines of agents and tools"):
+            places = dict(self._places(run)) if self.module else {}
+        if not (self.built_by or self.checked_by or places):
+            return None
+        return RunSource(built_by=self.built_by, checked_by=self.checked_by, places=places)
+
+    def _places(self, run: Trajectory) -> Iterator[tuple[str, str]]:
+        module = sys.modules.get(self.module)
+        file = getattr(module, "__file__", None) or ""
+        lines, here = _lines_of(file), os.getcwd()
+        tools = {name: None for spec in run.agents for name in spec.tools}
+        tools |= {call.name: None for step in run.steps for call in step.tool_calls}
+        named = [("agent", name, lines.calls, lines.functions) for name in run.agent_names]
+        named += [("tool", name, lines.functions, lines.calls) for name in tools]
+        for kind, name, first, second in named:
+            line = (first if name in first else second).get(name, 0)
+            if line == 0:  # not named here: it may be from elsewhere
+                place = _line_of(vars(module).get(name), here)
+            else:
+                place = f"{_shown(file, here)}:{line}" if line else ""
+            if place:
+                yield f"{kind} {name}", place
+        for spec in run.agents:
+            if line := lines.texts.get((spec.instructions or "").strip()):
+                yield f"prompt {spec.name}", f"{_shown(file, here)}:{line}"
+
+
+def calling_module() -> str:
+    """The name of the nearest module around this call that is not ours."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        name = str(frame.f_globals.get("__name__", ""))
+        if name.partition(".")[0] != "tracer_hooks":
+            return name
+        frame = frame.f_back  # type: ignore[assignment]
+    return ""
+
+
+def _name_of(thing: Any, home: str) -> str:
+    """The name under which ``thing``, or what hooking made of it, is found again; empty where there is none."""
+    qualname = getattr(thing, "__qualname__", None)
+    module = thing.__module__ if isinstance(qualname, str) else home
+    own = vars(sys.modules[module]) if module in sys.modules else {}
+    if not isinstance(qualname, str):  # an object: it has the name that it was given
+        qualname = next((name for name, value in list(own.items()) if value is thing), "")
+    found: Any = own.get(qualname.partition(".")[0])
+    for part in qualname.split(".")[1:]:
+        found = getattr(found, part, None)
+    is_it = found is not None and (found is thing or _bare(found) == _bare(thing))
+    place = _place_of(module) if is_it else ""
+    return f"{place}:{qualname}" if place else ""
+
+
+def _bare(thing: Any) -> Any:
+    return inspect.unwrap(thing) if inspect.isroutine(thing) else thing
+
+
+def _place_of(module: str) -> str:
+    loaded = sys.modules[module]
+    spec, file = getattr(loaded, "__spec__", None), getattr(loaded, "__file__", None) or ""
+    if module in _SCRIPT:
+        return _loadable(spec.name if spec is not None else "", file, os.getcwd(), is_script=True)
+    return _loadable(module, file, os.getcwd(), is_script=False)
+
+
+@functools.lru_cache(maxsize=256)
+def _loadable(module: str, file: str, here: str, *, is_script: bool) -> str:
+    """How a command in this folder names a module: as it is imported, or by its file; empty where it cannot be loaded.
+
+    A script is named only where loading it does not run it once more.
+    """
+    if not file.endswith(".py") or not os.path.isfile(file):
+        return ""
+    if is_script and _GUARDED.search(Path(file).read_text(encoding="utf-8", errors="replace")) is None:
+        return ""
+    folder = os.path.dirname(os.path.abspath(file))
+    is_found = "." in module or folder == here or "site-packages" in folder
+    return module if module and is_found else _shown(file, here)
+
+
+@functools.lru_cache(maxsize=256)
+def _shown(file: str, here: str) -> str:
+    """A path, from the current folder where it lies below it."""
+    path = os.path.relpath(file, here)
+    return os.path.abspath(file) if path.startswith(os.pardir) else path
+
+
+def _line_of(function: Any, here: str) -> str:
+    """The place of a function that the module has from another one."""
+    code = getattr(_bare(function), "__code__", None) if inspect.isroutine(function) else None
+    return f"{_shown(code.co_filename, here)}:{code.co_firstlineno}" if code is not None else ""
+
+
+class _Lines(NamedTuple):
+    """Lines of a file by what stands there; None for what stands in several."""
+
+    functions: dict[str, int | None]
+    """Functions by their names."""
+    calls: dict[str, int | None]
+    """Calls that give something a name."""
+    texts: dict[str, int | None]
+    """Texts."""
+
+
+@functools.lru_cache(maxsize=32)
+def _lines_of(file: str) -> _Lines:
+    lines = _Lines({}, {}, {})
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the user has seen them when the file was loaded
+            is_read = file.endswith(".py") and os.path.getsize(file) <= _LARGEST_FILE
+            nodes = ast.walk(ast.parse(Path(file).read_bytes())) if is_read else iter(())
+    except (OSError, SyntaxError, ValueError, RecursionError):
+        return lines
+    for node in nodes:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            _note(lines.functions, node.name, min([node.lineno, *(each.lineno for each in node.decorator_list)]))
+        elif isinstance(node, ast.Call):
+            for name in _names_given(node):
+                _note(lines.calls, name, node.lineno)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            _note(lines.texts, node.value.strip(), node.lineno)
+    return lines
+
+
+def _names_given(call: ast.Call) -> Iterator[str]:
+    """Names that a call gives: ``Agent(role="writer")``, ``AssistantAgent("writer")``, ``add_node("writer", f)``."""
+    called = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    values = [each.value for each in call.keywords if each.arg in _NAMES]
+    values += call.args[:1] if called == "add_node" or called[:1].isupper() else []
+    yield from (each.value for each in values if isinstance(each, ast.Constant) and isinstance(each.value, str))
+
+
+def _note(lines: dict[str, int | None], what: str, line: int) -> None:
+    lines[what] = line if lines.get(what, line) == line else None
