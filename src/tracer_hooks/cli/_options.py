@@ -315,11 +315,13 @@ def team_of(
     if recorded:
         said = ", ".join(f"{what} {name}" for what, name in recorded.items())
         err().print(f"{said} (recorded with the run)", soft_wrap=True)
-    with redirect_stdout(sys.stderr):  # what the user's code prints is no part of our document
-        where = f"{option} of the run's record" if "team" in recorded else option
-        built = load_object(team, option=where)
-        where = "--check of the run's record" if "check" in recorded else "--check"
-        return team, built, load_function(check, option=where)
+    try:
+        with redirect_stdout(sys.stderr):  # what the user's code prints is no part of our document
+            return team, load_object(team, option=option), load_function(check, option="--check")
+    except ConfigError as error:
+        if not recorded:
+            raise
+        raise ConfigError(f"{error}. That is how it was when the run was made; if it has moved: {again}") from error
 
 
 @contextmanager

@@ -129,11 +129,11 @@ def fork(
     made: Callable[[], Trial]
     control: Callable[[], Trial]
     if say is not None:
-        change = f"{recorded.trajectory.steps[at].agent} says {say!r} at step {at}"
+        change = f"{recorded.trajectory.steps[at].agent} says {say!r}"
         made, control = lambda: replay.corrected(at, Correction(content=say)), lambda: replay.control(at)
     elif result is not None:
         call = _tool_call_at(recorded, at)
-        change = f"the tool {call.name} at step {at} returns {result!r}"
+        change = f"the tool {call.name} returns {result!r}"
         changed, given = replay, None
         if replay.options.tools.rebuilds(call.name):  # it runs, has to give what the tape holds, and is then overruled
             reply = ToolReply(content=result)
@@ -147,7 +147,7 @@ def fork(
         if unknown or not told:
             names = ", ".join(map(repr, recorded.trajectory.agent_names))
             raise ConfigError(f"prompts names {unknown or 'no agent'}, expected instructions for some of: {names}")
-        change = f"other instructions for {', '.join(told)} from step {at} on"
+        change = f"other instructions for {', '.join(told)}"
         made, control = lambda: replay.run_from(at, RewriteInstructions(told)), lambda: replay.run_from(at)
 
     parent = recording.run_id
