@@ -289,8 +289,8 @@ def team_of(
 ) -> tuple[str, Any, Any]:
     """What builds the team of a stored run: its name, itself, and what checks its runs, which may be None.
 
-    What is not given is taken from the run's record, and said before any of it is loaded. The record of an imported run
-    is a stranger's word, and loads nothing.
+    Without a team both are taken from the run's record, and said before any of it is loaded; a check that is given
+    comes first. The record of an imported run is a stranger's word, and loads nothing.
 
     Args:
         run: The run.
@@ -302,12 +302,12 @@ def team_of(
     """
     from tracer_hooks.schema import RunKind
 
-    source = None if run.kind is RunKind.IMPORTED else run.source
+    source = None if team is not None or run.kind is RunKind.IMPORTED else run.source
     recorded = {}
-    if team is None and source is not None and source.built_by:
+    if source is not None and source.built_by:
         team = recorded["team"] = source.built_by
-    if check is None and expected is None and source is not None and source.checked_by:
-        check = recorded["check"] = source.checked_by
+        if source.checked_by and check is None and expected is None:
+            check = recorded["check"] = source.checked_by
     if team is None:
         raise ConfigError(
             f"run {run.run_id!r} cannot be made again without its team; expected what builds it. Run: {again}"

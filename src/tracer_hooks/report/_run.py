@@ -10,7 +10,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tracer_hooks.repair import RepairLog
-from tracer_hooks.replay import replay_verdict
 from tracer_hooks.report._wording import one_line
 from tracer_hooks.schema import Attribution, RunOutcome, Trajectory
 
@@ -139,6 +138,8 @@ def stored_forks(forks: Sequence[RunSummary], attempts: Mapping[str, int] = Mapp
         changed = [(parent, run) for parent, run in group if parent.change]
         control = [run.outcome is RunOutcome.SUCCEEDED for parent, run in group if not parent.change]
         if changed:
+            from tracer_hooks.replay import replay_verdict  # no command that only looks at runs needs it
+
             parent, first = changed[0]
             _, verdict = replay_verdict([run.outcome is RunOutcome.SUCCEEDED for _, run in changed], control)
             fork = ReportFork(run_id=first.run_id, step=parent.step, change=parent.change, outcome=first.outcome)

@@ -66,8 +66,8 @@ class TeamCode:
         return RunSource(built_by=self.built_by, checked_by=self.checked_by, places=places)
 
     def _places(self, run: Trajectory) -> Iterator[tuple[str, str]]:
-        module = sys.modules.get(self.module)
-        file = getattr(module, "__file__", None) or ""
+        own = _names_in(self.module)
+        file = own.get("__file__") or ""
         lines, here = _lines_of(file), os.getcwd()
         tools = {name: None for spec in run.agents for name in spec.tools}
         tools |= {call.name: None for step in run.steps for call in step.tool_calls}
@@ -76,7 +76,7 @@ class TeamCode:
         for kind, name, first, second in named:
             line = (first if name in first else second).get(name, 0)
             if line == 0:  # not named here: it may be from elsewhere
-                place = _line_of(vars(module).get(name), here)
+                place = _line_of(own.get(name), here)
             else:
                 place = f"{_shown(file, here)}:{line}" if line else ""
             if place:
@@ -101,7 +101,7 @@ def _name_of(thing: Any, home: str) -> str:
     """The name under which ``thing``, or what hooking made of it, is found again; empty where there is none."""
     qualname = getattr(thing, "__qualname__", None)
     module = thing.__module__ if isinstance(qualname, str) else home
-    own = vars(sys.modules[module]) if module in sys.modules else {}
+    own = _names_in(module)
     if not isinstance(qualname, str):  # an object: it has the name that it was given
         qualname = next((name for name, value in list(own.items()) if value is thing), "")
     found: Any = own.get(qualname.partition(".")[0])
@@ -112,13 +112,17 @@ def _name_of(thing: Any, home: str) -> str:
     return f"{place}:{qualname}" if place else ""
 
 
+def _names_in(module: str) -> dict[str, Any]:
+    return vars(sys.modules[module]) if module in sys.modules else {}
+
+
 def _bare(thing: Any) -> Any:
     return inspect.unwrap(thing) if inspect.isroutine(thing) else thing
 
 
 def _place_of(module: str) -> str:
-    loaded = sys.modules[module]
-    spec, file = getattr(loaded, "__spec__", None), getattr(loaded, "__file__", None) or ""
+    own = _names_in(module)
+    spec, file = own.get("__spec__"), own.get("__file__") or ""
     if module in _SCRIPT:
         return _loadable(spec.name if spec is not None else "", file, os.getcwd(), is_script=True)
     return _loadable(module, file, os.getcwd(), is_script=False)
