@@ -75,11 +75,8 @@ class TeamCode:
         named += [("tool", name, lines.functions, lines.calls) for name in tools]
         for kind, name, first, second in named:
             line = (first if name in first else second).get(name, 0)
-            if line == 0:  # not named here: it may be from elsewhere
-                place = _line_of(own.get(name), here)
-            else:
-                place = f"{_shown(file, here)}:{line}" if line else ""
-            if place:
+            elsewhere = _line_of(own.get(name), here) if line == 0 else ""  # nothing here has that name
+            if place := f"{_shown(file, here)}:{line}" if line else elsewhere:
                 yield f"{kind} {name}", place
         for spec in run.agents:
             if line := lines.texts.get((spec.instructions or "").strip()):
@@ -153,7 +150,9 @@ def _shown(file: str, here: str) -> str:
 def _line_of(function: Any, here: str) -> str:
     """The place of a function that the module has from another one."""
     code = getattr(_bare(function), "__code__", None) if inspect.isroutine(function) else None
-    return f"{_shown(code.co_filename, here)}:{code.co_firstlineno}" if code is not None else ""
+    if code is None or not code.co_filename.endswith(".py"):
+        return ""
+    return f"{_shown(code.co_filename, here)}:{code.co_firstlineno}"
 
 
 class _Lines(NamedTuple):
@@ -183,7 +182,7 @@ def _lines_of(file: str) -> _Lines:
         elif isinstance(node, ast.Call):
             for name in _names_given(node):
                 _note(lines.calls, name, node.lineno)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.strip():
             _note(lines.texts, node.value.strip(), node.lineno)
     return lines
 
