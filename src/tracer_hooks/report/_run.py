@@ -173,9 +173,6 @@ def _acts(run: ReportRun, attempt: ReportAttempt) -> Iterator[NextStep]:
         yield NextStep("Diagnose it", f"tracer-hooks diagnose {run_id}")
     if trajectory.outcome is RunOutcome.UNKNOWN:
         yield NextStep("Say that it failed, and diagnose it", f"tracer-hooks diagnose {run_id} --failed")
-    other, which = _other_run(run, attempt)
-    if other:
-        yield NextStep(f"Compare it with {which}, step by step", f"tracer-hooks compare {run_id} {short_id(other)}")
     if has_failed and run.has_tape:
         team, code = ("", "") if run.built_by else (" MODULE:build_team", " --check MODULE:check")
         if found is not None and found.step is not None:
@@ -189,6 +186,9 @@ def _acts(run: ReportRun, attempt: ReportAttempt) -> Iterator[NextStep]:
         )
     if has_failed:
         yield NextStep("Say where it really went wrong", f"tracer-hooks label {run_id} --out labels.jsonl")
+    other, which = _other_run(run, attempt)
+    if other:
+        yield NextStep(f"Compare it with {which}, step by step", f"tracer-hooks compare {run_id} {short_id(other)}")
     if found is not None and found.certainty is not None:
         target = "phoenix://localhost:6006/PROJECT"
         yield NextStep("Write the diagnosis to its trace in your backend", f"tracer-hooks publish {run_id} {target}")
