@@ -27,7 +27,7 @@ from tracer_hooks.rerun._comparison import RunComparison, compare
 from tracer_hooks.rerun._replay import RecordedRun, off_the_loop, recording_of, runner_for
 from tracer_hooks.runtime import Check, Expected, TeamCode
 from tracer_hooks.schema import RunKind
-from tracer_hooks.store import ForkedFrom, RunSource, RunStore, StoredRun
+from tracer_hooks.store import ForkedFrom, RunStore, StoredRun, TeamOrigin
 from tracer_hooks.telemetry import suppressed
 
 
@@ -197,7 +197,7 @@ def _with_result(recorded: Trial, call: TapedToolCall, result: str) -> Trial:
     return replace(recorded, tape=recorded.tape.model_copy(update={"tool_calls": calls}))
 
 
-def _keep(trial: Trial, store: str | Path | None, *, parent: ForkedFrom, source: RunSource | None) -> None:
+def _keep(trial: Trial, store: str | Path | None, *, parent: ForkedFrom, source: TeamOrigin | None) -> None:
     path = store_path(store)
     if path is None:
         return

@@ -40,7 +40,7 @@ from tracer_hooks.rerun._targets import is_judged as is_judged_by_hook
 from tracer_hooks.rerun._targets import rerunner
 from tracer_hooks.runtime import Attempt, Check, Expected, TeamRun, known_answer, loop_is_running
 from tracer_hooks.schema import Attribution, RunOutcome
-from tracer_hooks.store import RunSource, StoredRun, fingerprint
+from tracer_hooks.store import StoredRun, TeamOrigin, fingerprint
 from tracer_hooks.telemetry import suppressed
 
 RecordedRun = TeamRun | StoredRun | str
@@ -59,7 +59,7 @@ class Recording:
     """Makes what runs the team again; None for a run of the store."""
     prompts: Mapping[str, str] | None = None
     """What the agents of a run of the store were told in place of their own instructions: accepted prompts."""
-    source: RunSource | None = None
+    source: TeamOrigin | None = None
     """Where its team stands in code."""
 
     @property

@@ -12,13 +12,13 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from tracer_hooks._guard import guard
 
 if TYPE_CHECKING:
     from tracer_hooks.schema import Trajectory
-    from tracer_hooks.store import RunSource
+    from tracer_hooks.store import TeamOrigin
 
 _SCRIPT = ("__main__", "__mp_main__")
 _GUARDED = re.compile(r"""^if .*__name__.*==""", re.MULTILINE)
@@ -54,16 +54,16 @@ class TeamCode:
             return cls(built_by, "" if check is None else _name_of(check, home), module or "")
         return cls()
 
-    def source(self, run: Trajectory) -> RunSource | None:
+    def source(self, run: Trajectory) -> TeamOrigin | None:
         """What is kept of it with a run; None where nothing is known."""
-        from tracer_hooks.store import RunSource
+        from tracer_hooks.store import TeamOrigin
 
         places: dict[str, str] = {}
         with guard("look for the lines of agents and tools"):
             places = dict(self._places(run)) if self.module else {}
         if not (self.built_by or self.checked_by or places):
             return None
-        return RunSource(built_by=self.built_by, checked_by=self.checked_by, places=places)
+        return TeamOrigin(built_by=self.built_by, checked_by=self.checked_by, places=places)
 
     def _places(self, run: Trajectory) -> Iterator[tuple[str, str]]:
         own = _names_in(self.module)
@@ -71,15 +71,15 @@ class TeamCode:
         lines, here = _lines_of(file), os.getcwd()
         tools = {name: None for spec in run.agents for name in spec.tools}
         tools |= {call.name: None for step in run.steps for call in step.tool_calls}
-        named = [("agent", name, lines.calls, lines.functions) for name in run.agent_names]
-        named += [("tool", name, lines.functions, lines.calls) for name in tools]
+        named = [("agent", name, "call", "function") for name in run.agent_names]
+        named += [("tool", name, "function", "call") for name in tools]
         for kind, name, first, second in named:
-            line = (first if name in first else second).get(name, 0)
+            line = lines.get((first, name), lines.get((second, name), 0))
             elsewhere = _line_of(own.get(name), here) if line == 0 else ""  # nothing here has that name
             if place := f"{_shown(file, here)}:{line}" if line else elsewhere:
                 yield f"{kind} {name}", place
         for spec in run.agents:
-            if line := lines.texts.get((spec.instructions or "").strip()):
+            if line := lines.get(("text", (spec.instructions or "").strip())):
                 yield f"prompt {spec.name}", f"{_shown(file, here)}:{line}"
 
 
@@ -155,20 +155,14 @@ def _line_of(function: Any, here: str) -> str:
     return f"{_shown(code.co_filename, here)}:{code.co_firstlineno}"
 
 
-class _Lines(NamedTuple):
-    """Lines of a file by what stands there; None for what stands in several."""
-
-    functions: dict[str, int | None]
-    """Functions by their names."""
-    calls: dict[str, int | None]
-    """Calls that give something a name."""
-    texts: dict[str, int | None]
-    """Texts."""
-
-
 @functools.lru_cache(maxsize=32)
-def _lines_of(file: str) -> _Lines:
-    lines = _Lines({}, {}, {})
+def _lines_of(file: str) -> dict[tuple[str, str], int | None]:
+    """Lines of a file's functions, calls that give a name, and texts; None for what stands in several lines."""
+    lines: dict[tuple[str, str], int | None] = {}
+
+    def note(kind: str, what: str, line: int) -> None:
+        lines[kind, what] = line if lines.get((kind, what), line) == line else None
+
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the user has seen them when the file was loaded
@@ -178,12 +172,12 @@ def _lines_of(file: str) -> _Lines:
         return lines
     for node in nodes:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            _note(lines.functions, node.name, min([node.lineno, *(each.lineno for each in node.decorator_list)]))
+            note("function", node.name, min([node.lineno, *(each.lineno for each in node.decorator_list)]))
         elif isinstance(node, ast.Call):
             for name in _names_given(node):
-                _note(lines.calls, name, node.lineno)
+                note("call", name, node.lineno)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.strip():
-            _note(lines.texts, node.value.strip(), node.lineno)
+            note("text", node.value.strip(), node.lineno)
     return lines
 
 
@@ -193,7 +187,3 @@ def _names_given(call: ast.Call) -> Iterator[str]:
     values = [each.value for each in call.keywords if each.arg in _NAMES]
     values += call.args[:1] if called == "add_node" or called[:1].isupper() else []
     yield from (each.value for each in values if isinstance(each, ast.Constant) and isinstance(each.value, str))
-
-
-def _note(lines: dict[str, int | None], what: str, line: int) -> None:
-    lines[what] = line if lines.get(what, line) == line else None

@@ -80,7 +80,7 @@ class ForkedFrom(Record):
     """The same for all runs that were made together, with the change and without it."""
 
 
-class RunSource(Record):
+class TeamOrigin(Record):
     """Where a run's team stands in code; what cannot be loaded again by its name is empty."""
 
     built_by: Text = ""
@@ -137,7 +137,7 @@ class StoredRun(_RunHead):
     tape: SkipValidation[dict[str, Json] | None] = None
     """Every model and tool reply as plain data, for replays; ``tracer_hooks.replay.Tape.model_validate`` reads it. None
     when the run was recorded without full content."""
-    source: RunSource | None = None
+    source: TeamOrigin | None = None
     """Where its team stands in code; None where that is not known."""
 
     @classmethod
@@ -309,7 +309,7 @@ def run_of(row: Mapping[Any, Any]) -> StoredRun:
             attribution=from_json(unpack(row["attribution"]), Attribution) if row["attribution"] else None,
             repair=_repair_of(row["rewrite"]),
             tape=json.loads(unpack(row["tape"])) if row["tape"] else None,
-            source=RunSource.model_validate_json(row["source"]) if row["source"] else None,
+            source=TeamOrigin.model_validate_json(row["source"]) if row["source"] else None,
         )
     except Exception as error:  # whatever a damaged row holds
         raise _damaged(row, error) from error

@@ -17,7 +17,7 @@ import tracer_hooks
 from tracer_hooks.cli._options import load_object
 from tracer_hooks.runtime import TeamCode
 from tracer_hooks.schema import AgentSpec, Step, StepKind, ToolCall, Trajectory
-from tracer_hooks.store import RunSource, RunStore
+from tracer_hooks.store import RunStore, TeamOrigin
 
 CODE = '''
 import functools, re, tracer_hooks
@@ -168,11 +168,11 @@ def test_it_is_kept_with_every_attempt(code: ModuleType, tmp_path: Path) -> None
     run = tracer_hooks.run(code.build_team, "x", retries=1, **options)
     with RunStore(file) as store:
         kept = [store.get(attempt.trajectory.run_id).source for attempt in run.attempts]
-    assert kept == [RunSource(built_by="desk:build_team", checked_by="desk:check")] * 2
+    assert kept == [TeamOrigin(built_by="desk:build_team", checked_by="desk:check")] * 2
     tracer_hooks.hook(code.build_team, **options)(2)("x")
     with RunStore(file) as store:
         newest = store.get(store.list(limit=1)[0].run_id).source
-    assert newest == RunSource(checked_by="desk:check"), "a factory that was given something is no name alone"
+    assert newest == TeamOrigin(checked_by="desk:check"), "a factory that was given something is no name alone"
     page = run.report(tmp_path / "run.html").read_text()
     assert "MODULE:build_team" not in page
 
