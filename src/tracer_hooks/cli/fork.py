@@ -38,7 +38,10 @@ def fork_command(
     at: Annotated[int, typer.Option("--at", help="The step to run on from.", min=0, metavar="K")],
     team: Annotated[
         str | None,
-        typer.Argument(metavar="[MODULE:build_team]", help="What builds the team; path/to/file.py:NAME will do."),
+        typer.Argument(
+            metavar="[MODULE:build_team]",
+            help="What builds the team, path/to/file.py:NAME will do; default what is recorded with the run.",
+        ),
     ] = None,
     say: Annotated[str | None, typer.Option(help="The reply that the agent of step K gives.", metavar="TEXT")] = None,
     result: Annotated[str | None, typer.Option(help="What the tool of step K returns.", metavar="VALUE")] = None,

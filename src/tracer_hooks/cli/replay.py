@@ -55,7 +55,11 @@ def replay_command(
         bool, typer.Option("--find", help="Find the earliest step whose correction saves the run.")
     ] = False,
     team: Annotated[
-        str | None, typer.Option(help="What builds the team; path/to/file.py:NAME will do.", metavar="MODULE:NAME")
+        str | None,
+        typer.Option(
+            help="What builds the team, path/to/file.py:NAME will do; default what is recorded with the run.",
+            metavar="MODULE:NAME",
+        ),
     ] = None,
     check: Annotated[str | None, typer.Option(help="What says whether a run succeeded.", metavar="MODULE:NAME")] = None,
     expected: Answer = None,

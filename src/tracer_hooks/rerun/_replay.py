@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextvars
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -38,7 +39,7 @@ from tracer_hooks.replay import (
 from tracer_hooks.replay import find_decisive_step as search_decisive_step
 from tracer_hooks.rerun._targets import is_judged as is_judged_by_hook
 from tracer_hooks.rerun._targets import rerunner
-from tracer_hooks.runtime import Attempt, Check, Expected, TeamRun, known_answer, loop_is_running
+from tracer_hooks.runtime import Attempt, Check, Expected, TeamRun, known_answer, loop_is_running, shared_loop
 from tracer_hooks.schema import Attribution, RunOutcome
 from tracer_hooks.store import StoredRun, TeamOrigin, fingerprint
 from tracer_hooks.telemetry import suppressed
@@ -458,8 +459,16 @@ def resume(
 
 
 def off_the_loop(work: Callable[[], T]) -> T:
-    """Return ``work()``, called in a thread of its own where an event loop runs: teams start loops themselves."""
+    """Return ``work()``, called in a thread of its own where an event loop runs: teams start loops themselves.
+
+    All runs that it makes have one loop: a client that one team object keeps goes with the loop that it was used in.
+    """
+
+    def in_one_loop() -> T:
+        with asyncio.Runner() as runner, shared_loop(runner):
+            return work()
+
     if not loop_is_running():
-        return work()
+        return in_one_loop()
     with ThreadPoolExecutor(1, thread_name_prefix="tracer-hooks-replay") as pool:
-        return pool.submit(contextvars.copy_context().run, work).result()
+        return pool.submit(contextvars.copy_context().run, in_one_loop).result()

@@ -74,7 +74,7 @@ class TeamSource:
         as_team: Turns what the factory built into a team, for factories that build a function.
 
     Attributes:
-        factory: As it was given.
+        factory: Builds the team, as it was given.
     """
 
     def __init__(
@@ -89,11 +89,6 @@ class TeamSource:
         self._as_team = as_team
         self._args, self._kwargs = args, dict(kwargs or {})
         self._takes_prompts = factory is not None and "prompts" in inspect.signature(factory).parameters
-
-    @property
-    def has_factory(self) -> bool:
-        """Tell whether teams can be built."""
-        return self.factory is not None
 
     @property
     def has_arguments(self) -> bool:
@@ -346,7 +341,7 @@ def rerunner_of_call(
 
     def make() -> Made:
         team = call.team()
-        if not source.has_factory:
+        if source.factory is None:
             if team is None:
                 raise AdapterError(
                     f"the team of the task {bare.task[:80]!r} is gone, and no factory was hooked that could build it "
@@ -356,7 +351,7 @@ def rerunner_of_call(
             return Made(adapter, replace(bare, team=team), is_hooked=True)
         return Made(adapter, replace(bare, team=source.anew(built_with())), is_hooked=False)
 
-    is_shared, emitter = not source.has_factory, replaying_emitter(emitter)
+    is_shared, emitter = source.factory is None, replaying_emitter(emitter)
     return Rerunner(make, bare.task, judge, emitter, is_shared=is_shared, prompts=prompts, name=name)
 
 

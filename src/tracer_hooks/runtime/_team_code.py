@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tracer_hooks._guard import guard
+from tracer_hooks.frameworks.plain import PLACES
 
 if TYPE_CHECKING:
     from tracer_hooks.schema import Trajectory
@@ -75,9 +76,12 @@ class TeamCode:
         named += [("tool", name, "function", "call") for name in tools]
         for kind, name, first, second in named:
             line = lines.get((first, name), lines.get((second, name), 0))
-            elsewhere = _line_of(own.get(name), here) if line == 0 else ""  # nothing here has that name
-            if place := f"{_shown(file, here)}:{line}" if line else elsewhere:
-                yield f"{kind} {name}", place
+            marked = PLACES.get(f"{kind} {name}", (file, line)) if run.framework == "python" else (file, line)
+            if marked == (file, 0):  # nothing here has that name
+                code = getattr(_bare(own.get(name)), "__code__", None)
+                marked = (code.co_filename, code.co_firstlineno) if code is not None else None
+            if marked is not None and marked[1] and marked[0].endswith(".py"):
+                yield f"{kind} {name}", f"{_shown(marked[0], here)}:{marked[1]}"
         for spec in run.agents:
             if line := lines.get(("text", (spec.instructions or "").strip())):
                 yield f"prompt {spec.name}", f"{_shown(file, here)}:{line}"
@@ -98,19 +102,30 @@ def _name_of(thing: Any, home: str) -> str:
     """The name under which ``thing``, or what hooking made of it, is found again; empty where there is none."""
     qualname = getattr(thing, "__qualname__", None)
     module = thing.__module__ if isinstance(qualname, str) else home
-    own = _names_in(module)
-    if not isinstance(qualname, str):  # an object: it has the name that it was given
-        qualname = next((name for name, value in list(own.items()) if value is thing), "")
-    found: Any = own.get(qualname.partition(".")[0])
-    for part in qualname.split(".")[1:]:
-        found = getattr(found, part, None)
-    is_it = found is not None and (found is thing or _bare(found) == _bare(thing))
-    place = _place_of(module) if is_it else ""
-    return f"{place}:{qualname}" if place else ""
+    found: Any = None
+    if isinstance(qualname, str):
+        first, *rest = qualname.split(".")
+        found = _names_in(module).get(first)
+        for part in rest:
+            found = getattr(found, part, None)
+    names = [(module, str(qualname))]
+    if found is None or _bare(found) != _bare(thing):  # it has the name that it was given, if any
+        names = [
+            (place, name)
+            for place in dict.fromkeys((module, home))
+            for name, value in list(_names_in(place).items())
+            if value is thing or _wraps(value, thing)
+        ]
+    place, name = names[0] if names else ("", "")
+    return f"{shown}:{name}" if name and (shown := _place_of(place)) else ""
 
 
 def _names_in(module: str) -> dict[str, Any]:
     return vars(sys.modules[module]) if module in sys.modules else {}
+
+
+def _wraps(value: Any, thing: Any) -> bool:
+    return inspect.isfunction(value) and getattr(value, "__wrapped__", None) is thing
 
 
 def _bare(thing: Any) -> Any:
@@ -145,14 +160,6 @@ def _shown(file: str, here: str) -> str:
     """A path, from the current folder where it lies below it."""
     path = os.path.relpath(file, here)
     return os.path.abspath(file) if path.startswith(os.pardir) else path
-
-
-def _line_of(function: Any, here: str) -> str:
-    """The place of a function that the module has from another one."""
-    code = getattr(_bare(function), "__code__", None) if inspect.isroutine(function) else None
-    if code is None or not code.co_filename.endswith(".py"):
-        return ""
-    return f"{_shown(code.co_filename, here)}:{code.co_firstlineno}"
 
 
 @functools.lru_cache(maxsize=32)

@@ -209,7 +209,7 @@ class TeamHost:
         self.latest = LatestRuns()
         self.prompts = AcceptedPrompts(adapter, options) if options.prompts == "accepted" else None
         self._source = source
-        self._home = "" if source.has_factory else calling_module()
+        self._home = calling_module() if source.factory is None else ""
         self._code: TeamCode | None = None
         self._watching = FRAMEWORK_WATCHER.hold(self)
         self._team: weakref.ref[Any] | None = None

@@ -15,6 +15,7 @@ import pytest
 
 import tracer_hooks
 from tracer_hooks.cli._options import load_object
+from tracer_hooks.frameworks.plain import PLACES
 from tracer_hooks.runtime import TeamCode
 from tracer_hooks.schema import AgentSpec, Step, StepKind, ToolCall, Trajectory
 from tracer_hooks.store import RunStore, TeamOrigin
@@ -77,12 +78,30 @@ def hidden(task):
 
 hooked = tracer_hooks.hook(team, check=check, store="off")
 partial = functools.partial(team)
+local = tracer_hooks.hook(other(), store="off")
+
+
+def make():
+    @tracer_hooks.agent(name="clerk")
+    def one(task):
+        return stock(task)
+
+    @tracer_hooks.agent
+    def twin(task):
+        return one(task)
+
+    @tracer_hooks.agent(name="twin")
+    def other_twin(task):
+        return twin(task)
+
+    return other_twin
 '''
 
 
 @pytest.fixture
 def code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
     (tmp_path / "desk.py").write_text(CODE)
+    PLACES.clear()  # of other tests' files
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     importlib.invalidate_caches()
@@ -95,6 +114,10 @@ def test_names_are_those_that_load_again(code: ModuleType) -> None:
     assert (found.built_by, found.checked_by, found.module) == ("desk:build_team", "desk:check", "desk")
     assert TeamCode.of(code.partial, None, "desk").built_by == "desk:partial", "an object has the name it was given"
     assert TeamCode.of(code.team, None).built_by == "desk:team", "what hooking made of it stands under another name"
+    code.local("x")
+    run = tracer_hooks.last_run(code.local)
+    assert run is not None
+    assert run.code.built_by == "desk:local", "a function of no name of its own has the one that the hooked one got"
     for loaded in (found.built_by, found.checked_by):
         assert load_object(loaded, option="--team") is getattr(code, loaded.partition(":")[2])
 
@@ -149,6 +172,15 @@ def test_places_are_lines_where_something_is_named_once(code: ModuleType) -> Non
         "tool stock": "@functools.cache",
         "prompt writer": 'TOLD = """',
     }
+
+
+def test_marked_functions_have_their_own_places_whichever_module_they_are_from(code: ModuleType) -> None:
+    run = tracer_hooks.run(code.make, "x", diagnose="off", store="off")
+    source = TeamCode(module=__name__).source(run.trajectory)
+    assert source is not None
+    lines = CODE.splitlines()
+    shown = {what: lines[int(place.removeprefix("desk.py:")) - 1].strip() for what, place in source.places.items()}
+    assert shown == {"agent clerk": '@tracer_hooks.agent(name="clerk")', "tool stock": "@functools.cache"}
 
 
 @pytest.mark.parametrize("text", ["def (", "\0", "x = '\\d'\n" + "(" * 3000])
