@@ -121,6 +121,13 @@ def test_another_reply_result_or_prompt_saves_the_run(desk: Desk) -> None:
 
 
 @every_framework
+def test_a_team_object_makes_all_runs_in_the_loop_that_its_client_was_used_in(desk: Desk) -> None:
+    run, team = desk.fail(), tracer_hooks.hook(desk.build_team(), check=is_right, store="off")
+    found = desk.fork(run, at=step_of(run, "writer"), say="It makes 42.", build_team=team, check=None)
+    assert found.verdict == "verified by replay 3 of 3, control 0 of 3"
+
+
+@every_framework
 def test_a_retry_is_forked_and_so_is_a_fork(desk: Desk) -> None:
     run = desk.fail(retries=1)
     assert run.attempt == 2
