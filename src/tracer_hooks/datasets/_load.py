@@ -17,7 +17,7 @@ from tracer_hooks.datasets._record import LoadedRecord, read_each, read_record, 
 from tracer_hooks.datasets._trail import is_trail_annotation, is_trail_row, is_trail_trace, read_trail, trail_key
 from tracer_hooks.datasets._whowhen import read_aegis, read_whowhen
 from tracer_hooks.errors import ConfigError, TrajectoryError
-from tracer_hooks.schema import LabeledTrajectory, Trajectory, from_dict
+from tracer_hooks.schema import KEPT_BESIDE, LabeledTrajectory, Trajectory, from_dict
 from tracer_hooks.telemetry import SpanRecord, assemble, is_otlp, normalise, scan_otlp
 
 _LINES = (".jsonl", ".ndjson")
@@ -339,7 +339,9 @@ def _read_own(data: Mapping[str, Any], source: str) -> LoadedRecord:
     if "trajectory" in data:
         labeled = from_dict(dict(data), LabeledTrajectory)
         return LoadedRecord(source=source, trajectory=labeled.trajectory, labeled=labeled)
-    return LoadedRecord(source=source, trajectory=from_dict(dict(data), Trajectory))
+    beside = data.get(KEPT_BESIDE)
+    stored = beside if isinstance(beside, Mapping) else None
+    return LoadedRecord(source=source, trajectory=from_dict(dict(data), Trajectory), stored=stored)
 
 
 def _why_unknown(value: object, place: str, format: str = "auto") -> str:
