@@ -68,7 +68,7 @@ class RunTable:
     last: date
     """The day that they end with."""
     counts: tuple[RunCount, ...] = ()
-    """What was counted; runs before the first day have none."""
+    """What was counted; runs before the first day have no day."""
 
     @classmethod
     def of(cls, store: RunStore, chosen: RunFilter) -> RunTable:
@@ -81,7 +81,8 @@ class RunTable:
         if chosen.since is not None:
             days = max(1, min((last - chosen.since.astimezone(UTC).date()).days + 1, _MOST_DAYS))
         first = last - timedelta(days=days - 1)
-        counts = store.counts(**chosen.asked, days_from=first)
+        # The day after the last has what a wrong clock put later.
+        counts = store.counts(**chosen.asked, days=[first + timedelta(days=number) for number in range(days + 1)])
         oldest = min((count.day or first for count in counts), default=first)
         return cls(max(first, min(oldest, last - timedelta(days=_LEAST_DAYS - 1))), last, counts)
 
