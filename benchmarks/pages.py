@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import re
 import shutil
 import statistics
 import tempfile
@@ -29,7 +30,6 @@ from tracer_hooks.report import (
     RunFilter,
     overview_of,
     prompts_of,
-    render_html,
     render_page,
     runs_of,
     write_html,
@@ -177,15 +177,16 @@ def _seconds(page: Callable[[], str]) -> tuple[float, float]:
 def run_page(folder: Path) -> dict[str, Any]:
     """The page of a failed run of 500 steps: its size with and without the run's texts, and when it is painted."""
     run = trajectory(random.Random(1), 1, RunOutcome.FAILED, 500)
-    bare = run.model_copy(update={"steps": tuple(step.model_copy(update={"content": "x"}) for step in run.steps)})
-    pages = [
-        ReportRun(attempts=[ReportAttempt(number=1, trajectory=each, attribution=diagnose_trajectory(each))])
-        for each in (run, bare)
-    ]
-    sizes = [len(render_html(page).encode()) / 1000 for page in pages]
-    told: dict[str, Any] = {"kB of the page of 500 steps": round(sizes[0]), "with steps of one letter": round(sizes[1])}
-    paints = list(_paints(write_html(folder / "run.html", pages[0])))
-    return {**told, "first paint, median ms": round(statistics.median(paints)) if paints else "not measured"}
+    attempt = ReportAttempt(number=1, trajectory=run, attribution=diagnose_trajectory(run))
+    path = write_html(folder / "run.html", ReportRun(attempts=[attempt]))
+    page = path.read_text(encoding="utf-8")
+    marks = "".join(re.findall(r"<(?!script|style)[^>]*>|<(?:script|style).*?</(?:script|style)>", page, re.DOTALL))
+    paints = list(_paints(path))
+    return {
+        "kB of the page of 500 steps": round(len(page.encode()) / 1000),
+        "of that markup, style and script": round(len(marks.encode()) / 1000),
+        "first paint, median ms": round(statistics.median(paints)) if paints else "not measured",
+    }
 
 
 def _paints(page: Path, rounds: int = 7) -> Iterator[float]:

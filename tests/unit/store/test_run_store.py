@@ -113,11 +113,11 @@ def test_runs_are_counted_by_team_outcome_and_day_without_replays(store: RunStor
     failed, today = RunOutcome.FAILED, NOON.date()
     before = RunCount("maths", failed, today - timedelta(days=1), 1, 7, 3)
     new, other = before._replace(day=today), before._replace(team="writers", day=today)
-    good, days = new._replace(outcome=RunOutcome.SUCCEEDED), [before.day, today]
+    good, days = new._replace(outcome=RunOutcome.SUCCEEDED), [today - timedelta(days=1), today]
     assert set(store.counts(days=days)) == {before, new, good, other}
     assert set(store.counts(team="maths", days=[today])) == {before._replace(day=None), new, good}
     assert set(store.counts(team="maths", days=days[:1])) == {
-        before._replace(runs=2, input_tokens=14, output_tokens=6), good._replace(day=before.day)
+        before._replace(runs=2, input_tokens=14, output_tokens=6), good._replace(day=days[0])
     }  # fmt: skip
     assert set(store.counts()) == {
         each._replace(day=None) for each in (before._replace(runs=2, input_tokens=14, output_tokens=6), good, other)
