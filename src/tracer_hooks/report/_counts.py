@@ -58,6 +58,13 @@ class RunFilter:
         said += [] if self.since is None else [f"since {self.since.astimezone(UTC):%Y-%m-%d %H:%M}"]
         return tuple(one_line(word, 120) for word in (*said, *map("=".join, self.tags.items())))
 
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The same as options of a command, without the outcome; the beginning as its day."""
+        told = [] if self.team is None else ["--team", self.team]
+        told += [] if self.since is None else ["--since", str(self.since.astimezone(UTC).date())]
+        return (*told, *(word for tag in self.tags.items() for word in ("--tag", "=".join(tag))))
+
 
 @dataclass(frozen=True)
 class RunTable:
