@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
-import itertools
+from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tracer_hooks._text import counted
-from tracer_hooks.cli._options import Json, Kind, Since, Store, Tag, finding_kind, since_of, store_to_read, tags_of
+from tracer_hooks.cli._options import (
+    Json,
+    Kind,
+    Since,
+    Store,
+    Tag,
+    finding_kind,
+    since_of,
+    store_to_read,
+    stored_record,
+    tags_of,
+)
 from tracer_hooks.cli.console import ProgressDisplay, err, out, print_json
 
 if TYPE_CHECKING:  # at run time with the work: help needs no records
     from tracer_hooks.diagnosis import RecurringFinding, RecurringFindings
+    from tracer_hooks.store import RunStore
 
 _MOST_SHOWN = 20
 
@@ -25,28 +37,27 @@ def issues_command(
     kind: Kind = None,
     tag: Tag = None,
     limit: Annotated[int, typer.Option(help="How many runs are looked at, the newest first.", min=1)] = 1_000,
+    diagnose: Annotated[
+        bool, typer.Option("--diagnose", help="Diagnose first what never was, and keep that with the runs.")
+    ] = False,
     as_json: Json = False,
     store: Store = None,
 ) -> None:
     """Say what is found in stored runs again and again, and in how many.
 
-    A burst of runs, less than a minute apart, is one incident. Runs that were never diagnosed are looked at, too.
+    A burst of runs, less than a minute apart, is one incident. Findings are those of the runs' diagnoses: runs that
+    were never diagnosed, such as imported ones, are left out and counted, unless --diagnose is given.
     """
     from tracer_hooks.diagnosis import RecurringFindings, recurring_findings
 
     began, wanted, tags = since_of(since), finding_kind(kind), tags_of(tag)
     found = RecurringFindings()
-    with (
-        store_to_read(store) as kept,
-        ProgressDisplay(err(), transient=True, on_terminals_only=True, hidden=as_json) as bars,
-    ):
-        seen = itertools.count(1)
-        bars.update("runs", "looking at runs", 0, None)
+    with store_to_read(store, read_only=not diagnose) as kept:
         if kept.exists():
-            found = recurring_findings(
-                kept, since=began, team=team, agent=agent, kind=wanted, tags=tags, limit=limit,
-                on_run=lambda total: bars.update("runs", "looking at runs", next(seen), total),
-            )  # fmt: skip
+            if diagnose:
+                listed = kept.list(limit=limit, since=began, team=team, tags=tags, with_replays=False)
+                _diagnose(kept, [run.run_id for run in listed if run.confidence is None], hidden=as_json)
+            found = recurring_findings(kept, since=began, team=team, agent=agent, kind=wanted, tags=tags, limit=limit)
     if as_json:
         print_json(found.model_dump(mode="json"))
         return
@@ -55,6 +66,22 @@ def issues_command(
     if len(found.issues) > _MOST_SHOWN:
         err().print(f"and {len(found.issues) - _MOST_SHOWN} more; all of them: tracer-hooks issues --json")
     err().print(_summary(found, any_run=not (since or team or tags), any_finding=not (agent or kind)), soft_wrap=True)
+
+
+def _diagnose(kept: RunStore, run_ids: Sequence[str], *, hidden: bool) -> None:
+    """Diagnose stored runs and keep that; one for which it cannot be done costs a line, and the others go on."""
+    from tracer_hooks.batch import DiagnoseSettings, diagnosed
+    from tracer_hooks.telemetry import ContentPolicy, redacted_attribution
+
+    policy = ContentPolicy.of_record()
+    with ProgressDisplay(err(), transient=True, on_terminals_only=True, hidden=hidden) as bars:
+        for done, run_id in enumerate(run_ids, start=1):
+            (found,) = diagnosed([stored_record(run_id, kept.place)], DiagnoseSettings())
+            if found.attribution is None:
+                err().print(f"run {run_id!r} cannot be diagnosed: {found.error}", style="yellow", soft_wrap=True)
+            else:
+                kept.set_attribution(run_id, redacted_attribution(found.attribution, policy))
+            bars.update("runs", "diagnosing", done, len(run_ids))
 
 
 def _show(issue: RecurringFinding) -> None:
@@ -75,12 +102,15 @@ def _period(first: datetime, last: datetime) -> str:
 
 def _summary(found: RecurringFindings, *, any_run: bool, any_finding: bool) -> str:
     """How much was looked at, and, where nothing came of it, what to do next."""
-    if found.looked_at + found.unread == 0:
+    if found.looked_at + found.unread + found.undiagnosed == 0:
         if any_run:
             return "no runs yet; hook a team, or run: tracer-hooks demo"
         return "no run is like that; see what there is: tracer-hooks runs list"
-    unread = f", {found.unread} could not be read" if found.unread else ""
-    said = f"{counted(found.looked_at, 'run')} looked at, {found.failed} failed{unread}"
+    said = f"{counted(found.looked_at, 'run')} looked at, {found.failed} failed"
+    said += f", {found.unread} could not be read" if found.unread else ""
+    if found.undiagnosed_failures or not found.looked_at:
+        more = f"{found.undiagnosed:,} more were never diagnosed, {found.undiagnosed_failures:,} of which did not pass"
+        return f"{said}; {more}. Diagnose them: tracer-hooks issues --diagnose"
     if found.issues:
         return said
     if any_finding:
