@@ -35,7 +35,7 @@ from tracer_hooks.store._records import (
     tags_column,
     tape_columns,
 )
-from tracer_hooks.store._tables import ADDED_IN, contains, prompt_outcomes, runs, version_of_file
+from tracer_hooks.store._tables import ADDED_IN, prompt_outcomes, runs, version_of_file
 
 if TYPE_CHECKING:
     from tracer_hooks.store._prompt_records import PromptOutcome
@@ -47,7 +47,6 @@ _IN_ORDER = (runs.c.attempt, runs.c.started_us, runs.c.run_id)
 """The order of the attempts of a call."""
 _NEWEST = (runs.c.started_us.desc(), runs.c.run_id)
 """The newest first."""
-_TOKENS = (runs.c.input_tokens, runs.c.output_tokens)
 _PARAMETERS = 500
 """How many ids one statement names; SQLite takes so many and no more."""
 _REMOVE = runs.delete().where(runs.c.run_id == sa.bindparam("id"))
@@ -225,7 +224,7 @@ class RunStore(Store):
             tags: Only runs with all of these tags.
             days: In order; a run counts for the last of them that had begun, and without a day where none had.
         """
-        sums = (sa.func.count(), *(sa.func.sum(sa.cast(tokens, sa.Float)) for tokens in _TOKENS))
+        sums = (sa.func.count(), sa.func.total(runs.c.input_tokens), sa.func.total(runs.c.output_tokens))
         groups = (runs.c.team, runs.c.outcome)
         began = [(day - EPOCH_DAY).days * DAY_US for day in days]
         found: list[RunCount] = []
@@ -400,7 +399,7 @@ def _conditions(
     else:
         # In JSON a quote within a text is escaped, so that no text can hold the like of a key with its value.
         entries = ((tags_column({key: value}) or "")[1:-1] for key, value in (tags or {}).items())
-        found += [contains(runs.c.tags, entry) for entry in entries]
+        found += [sa.func.instr(runs.c.tags, entry) > 0 for entry in entries]
     return found
 
 

@@ -83,17 +83,28 @@ _TEXT = sa.Text().with_variant(_ServerText(collation="C"), "postgresql")
 _COUNTED = sa.Integer().with_variant(sa.BigInteger(), "postgresql")  # SQLite counts by itself what is an INTEGER alone
 
 
-class contains(sa.sql.functions.GenericFunction[bool]):
-    """``contains(column, text)``: whether the text is in the column, with upper and lower case told apart."""
+class instr(sa.sql.functions.GenericFunction[int]):
+    """Where a text begins in another one, with upper and lower case told apart; 0 for nowhere. SQLite's."""
 
-    type = sa.Boolean()
+    type = sa.Integer()
     inherit_cache = True
 
 
-@compiles(contains)
-def _contains(element: Any, compiler: Any, **options: Any) -> str:
-    function = "strpos" if compiler.dialect.name == "postgresql" else "instr"
-    return f"{function}({compiler.process(element.clauses, **options)}) > 0"
+class total(sa.sql.functions.GenericFunction[float]):
+    """A sum that nothing overflows. SQLite's."""
+
+    type = sa.Float()
+    inherit_cache = True
+
+
+@compiles(instr, "postgresql")
+def _strpos(element: Any, compiler: Any, **options: Any) -> str:
+    return f"strpos({compiler.process(element.clauses, **options)})"
+
+
+@compiles(total, "postgresql")
+def _sum(element: Any, compiler: Any, **options: Any) -> str:
+    return f"sum(CAST({compiler.process(element.clauses, **options)} AS DOUBLE PRECISION))"
 
 
 schema_version = sa.Table("schema_version", metadata, sa.Column("version", sa.Integer, nullable=False))
