@@ -5,7 +5,7 @@
 The server is one of its own in a temporary folder on the disk, with PostgreSQL's defaults (``fsync`` among them).
 
 - load: eight processes store 25 runs a second each, of ten steps with a tape. The figure is how long a call is kept.
-- list: how long the newest 50 runs, the counts and a search by the beginning of an id take among so many runs.
+- list: how long the newest 50 runs, the counts, the issues of 1,000 runs and a search by the beginning of an id take among so many runs.
 - kills: eight processes store all the time; one after the other is killed, and the server between. What a call had
   returned for, with nothing waiting, has to be there, and nothing twice.
 """
@@ -31,8 +31,9 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "tests" / "unit" / "store"))
 
 from tracer_hooks.config import place_of  # noqa: E402
+from tracer_hooks.diagnosis import recurring_findings  # noqa: E402
 from tracer_hooks.runtime._store_writer import PendingCall, writer_for  # noqa: E402
-from tracer_hooks.schema import RunOutcome, Step, Trajectory, Usage  # noqa: E402
+from tracer_hooks.schema import Attribution, Finding, FindingKind, RunOutcome, Step, Trajectory, Usage  # noqa: E402
 from tracer_hooks.store import PackedRun, RunStore, StoredRun  # noqa: E402
 
 PROCESSES, RATE = 8, 25.0
@@ -122,8 +123,10 @@ def fill(url: str, number: int) -> None:
     """So many runs of ten teams over three months, made by the server."""
     import psycopg
 
+    found = Finding(kind=FindingKind.MADE_UP_DATA, step=4, agent="agent1", text="agent1 made 12 up", quote="12")
+    blame = Attribution(run_id="first", agent="agent1", step=4, confidence=0.7, findings=(found,))
     with RunStore(url) as store:
-        store.save(make_run("first"))
+        store.save(make_run("first").model_copy(update={"attribution": blame}))
     columns = "session_id, attempt, kind, framework, task, outcome_reason, steps, input_tokens, output_tokens, agent, "
     columns += "step, error_mode, confidence, abstained, trajectory, attribution, rewrite, tape, prompts, tags, parent"
     begin = int(datetime.now(UTC).timestamp() * 1e6)
@@ -148,6 +151,7 @@ def listing(url: str, number: int) -> dict[str, Any]:
             "list_team_failed": lambda: store.list(team="team 4", outcome=RunOutcome.FAILED),
             "list_at_the_end": lambda: store.list(offset=number - 60),
             "counts": store.counts,
+            "issues": lambda: recurring_findings(store),
             "find": lambda: store.find_id("c4ca4238a0b9"),
         }
         for name, look in looks.items():
