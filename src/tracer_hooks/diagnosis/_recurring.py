@@ -134,6 +134,7 @@ def recurring_findings(
     tags: Mapping[str, str] | None = None,
     limit: int = 1_000,
     on_run: Callable[[int], object] | None = None,
+    known: dict[object, tuple[Finding, ...] | None] | None = None,
 ) -> RecurringFindings:
     """Group what is found in stored runs by kind, agent and subject.
 
@@ -148,6 +149,7 @@ def recurring_findings(
         tags: Only runs with all of these tags.
         limit: How many runs are looked at, the newest first.
         on_run: Called after each run with how many there are.
+        known: What was worked out for runs, which is added to: for whoever asks again and again.
 
     Raises:
         StoreError: The store cannot be read.
@@ -156,7 +158,7 @@ def recurring_findings(
     summaries = [each for each in listed if each.kind is not RunKind.REPLAY]
     groups: dict[_Key, list[_Seen]] = defaultdict(list)
     read: list[RunSummary] = []
-    for run, found in _findings(store, summaries):
+    for run, found in _findings(store, summaries, {} if known is None else known):
         if on_run is not None:
             on_run(len(summaries))
         if found is None:
@@ -174,15 +176,20 @@ def recurring_findings(
 
 
 def _findings(
-    store: RunStore, summaries: Sequence[RunSummary]
+    store: RunStore, summaries: Sequence[RunSummary], worked_out: dict[object, tuple[Finding, ...] | None]
 ) -> Iterator[tuple[RunSummary, tuple[Finding, ...] | None]]:
     """Each run with its findings; None for one that cannot be read or looked at."""
     for start in range(0, len(summaries), _BATCH):
         batch = summaries[start : start + _BATCH]
         known = store.attributions(*(run.run_id for run in batch if run.confidence is not None))
         for run in batch:
-            stored = known.get(run.run_id)
-            yield run, stored.findings if stored is not None and stored.findings else _worked_out(store, run)
+            stored, key = known.get(run.run_id), (run.run_id, run.outcome, run.outcome_reason, run.steps, run.ended_at)
+            if stored is not None and stored.findings:
+                yield run, stored.findings
+                continue
+            if key not in worked_out:
+                worked_out[key] = _worked_out(store, run)
+            yield run, worked_out[key]
 
 
 def _worked_out(store: RunStore, run: RunSummary) -> tuple[Finding, ...] | None:
