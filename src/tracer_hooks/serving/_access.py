@@ -29,6 +29,7 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+_LOOKS = ("GET", "HEAD")
 _FEWEST = 16
 """Characters of a token that somebody chose."""
 _WAYS = (
@@ -154,9 +155,11 @@ class GuardedApp:
                 "with --public-url and the address that you use.\n",
                 status_code=421,
             )
-        if access.token is not None and not self._is_trusted(headers):
-            return self._asking(scope)
-        if scope["method"] not in ("GET", "HEAD") and not access.is_own_origin(headers):
+        if access.token is not None:
+            is_trusted = self._is_trusted(headers)
+            if not is_trusted or (scope["method"] in _LOOKS and b"token=" in scope["query_string"]):
+                return self._asking(scope, is_trusted=is_trusted)
+        if scope["method"] not in _LOOKS and not access.is_own_origin(headers):
             return PlainTextResponse("A page of another server may not send this.\n", status_code=403)
         return None
 
@@ -167,16 +170,20 @@ class GuardedApp:
         cookies = (cookie_parser(line).get(self._cookie_name, "") for line in headers.getlist("cookie"))
         return any([_is_same(value, self._access.cookie) for value in cookies])
 
-    def _asking(self, scope: Scope) -> Response:
+    def _asking(self, scope: Scope, *, is_trusted: bool) -> Response | None:
         """Ask for the token; one that stands in the address becomes a cookie, and leaves the address."""
         asked = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         given = [value for name, value in asked if name == "token"]
-        if scope["method"] not in ("GET", "HEAD") or not given or not _is_same(given[0], self._access.token or ""):
+        if is_trusted and not given:
+            return None
+        is_right = bool(given) and scope["method"] in _LOOKS and _is_same(given[0], self._access.token or "")
+        if not is_right and not is_trusted:
             return PlainTextResponse(_WAYS, status_code=401, headers={"WWW-Authenticate": "Bearer"})
         answer = RedirectResponse(_address(scope, ((name, value) for name, value in asked if name != "token")), 303)
-        answer.set_cookie(
-            self._cookie_name, self._access.cookie, httponly=True, samesite="strict", secure=self._access.is_secure
-        )
+        if is_right:
+            answer.set_cookie(
+                self._cookie_name, self._access.cookie, httponly=True, samesite="strict", secure=self._access.is_secure
+            )
         return answer
 
 

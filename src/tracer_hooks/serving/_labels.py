@@ -161,8 +161,8 @@ class LabelDesk:
         tasks = len({label.trajectory.task for label in labels.values()})
         if len(labels) < _FEWEST or tasks < _FEWEST_TASKS:
             return (
-                f"An attributor is fitted to {_FEWEST} or more labelled runs of {_FEWEST_TASKS} or more tasks; there "
-                f"are {counted(len(labels), 'label')} of {counted(tasks, 'task')}."
+                f"An attributor is fitted to {_FEWEST} or more labelled runs of {_FEWEST_TASKS} or more tasks; so "
+                f"far: {counted(len(labels), 'label')} of {counted(tasks, 'task')}."
             ), ()
         folder = self.path.with_name(f"{self.path.stem}-fitted")
         where, out = shlex.quote(str(self.path)), shlex.quote(str(folder))
@@ -212,7 +212,7 @@ def queue_of(store: RunStore) -> tuple[QueuedRun, ...]:
         said = "not diagnosed" if run.confidence is None else "nobody is blamed" if run.abstained else ""
         why = (
             said or f"confidence {run.confidence:.0%}",
-            f"{size:,} failed runs like it" if size > 1 else "alone of its kind",
+            f"{size:,} failed runs of this kind" if size > 1 else "the only one of its kind",
         )
         ranked.append((unsure * size, QueuedRun(run, why)))
     ranked.sort(key=lambda each: -each[0])  # stable: the newest first among equals

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
 
 from google.protobuf import json_format
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
@@ -24,6 +24,7 @@ from tracer_hooks.telemetry import decode_request
 
 _JSON, _PROTOBUF = "application/json", "application/x-protobuf"
 _RETRY_S = 5
+_DRAIN_S = 10.0
 _BODY_S = 60.0
 """How long a request may take to arrive."""
 
@@ -68,6 +69,7 @@ class TraceReceiver:
                     body = await self._body(request)
                 answer = await run_in_threadpool(self._take, body, packing == "gzip", kind == _JSON)
         except _RefusedError as error:
+            await self._drain(request)
             again = {"Retry-After": str(_RETRY_S)} if error.status in (429, 503) else {}
             return PlainTextResponse(f"{error}\n", status_code=error.status, headers=again)
         except TimeoutError:
@@ -78,7 +80,7 @@ class TraceReceiver:
             return Response(json_format.MessageToJson(answer, indent=None), media_type=_JSON)
         return Response(answer.SerializeToString(), media_type=_PROTOBUF)
 
-    @contextmanager
+    @contextlib.contextmanager
     def _room_for(self, request: Request) -> Iterator[None]:
         """Count a request among those that arrive; one that does not say how long it is counts as a large one."""
         told = request.headers.get("content-length", "")
@@ -100,6 +102,15 @@ class TraceReceiver:
             if len(body) > self._most_body:
                 raise _RefusedError(413, self._too_large)
         return bytes(body)
+
+    async def _drain(self, request: Request) -> None:
+        """Read the rest of a refused request: many senders read no answer before they have sent all."""
+        left = 2 * self._most_body
+        with contextlib.suppress(TimeoutError, ClientDisconnect, RuntimeError):  # the last: it was read to its end
+            async with asyncio.timeout(_DRAIN_S):
+                async for chunk in request.stream():
+                    if (left := left - len(chunk)) < 0:
+                        return
 
     @property
     def _too_large(self) -> str:
