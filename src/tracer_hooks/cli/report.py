@@ -26,7 +26,7 @@ def report_command(
     as_json: Json = False,
     store: Store = None,
 ) -> None:
-    """Write pages on all stored runs: overview, runs, issues, prompts, and a page for each failed run.
+    """Write pages on all stored runs: overview, runs, issues, prompts, a page for each failed run.
 
     The folder opens from the disk, and as an artefact of a CI job: open index.html. A folder that this command did not
     write is left alone.

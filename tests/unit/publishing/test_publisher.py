@@ -152,8 +152,12 @@ def test_a_provider_that_hangs_is_not_waited_for(backend: ScriptedBackend, monke
 
 @pytest.mark.parametrize("provider", [None, TracerProvider(sampler=ALWAYS_OFF)], ids=["no provider", "not sampled"])
 def test_a_run_without_a_trace_is_not_published_and_that_is_said_once(
-    provider: TracerProvider | None, backend: ScriptedBackend, caplog: pytest.LogCaptureFixture
+    provider: TracerProvider | None,
+    backend: ScriptedBackend,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr("opentelemetry.trace._TRACER_PROVIDER", None)  # a framework may have set one
     team = hooked(provider, publish=[backend.url("phoenix"), backend.url("mlflow")])
     team("how many books?")
     team("how many?")
