@@ -11,6 +11,7 @@ store, once. Label: from POST over ``fit`` of 12 labels to the end of ``diagnose
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import re
 import secrets
@@ -125,11 +126,12 @@ def _pages(folder: Path, number: int) -> dict[str, float]:
     times: dict[str, float] = {}
     with _served(folder) as (base, _):
         for when in ("first", "again", "after one more run"):
+            if when.startswith("after"):
+                store.save(StoredRun.of(a_run(number), session_id="new", started_at=now))
+                time.sleep(0.3)
             for page in _PAGES:
                 address = base + page.format(run=runs[0].run_id)
-                times[f"{page} {when}, ms"] = 1000 * _timed(lambda address=address: _ask(address))
-            store.save(StoredRun.of(a_run(number), session_id="new", started_at=now))
-            time.sleep(0.3)
+                times[f"{page} {when}, ms"] = 1000 * _timed(functools.partial(_ask, address))
         times |= _labels(folder, base, [run for run in runs if run.outcome is RunOutcome.FAILED][:12])
     return times
 
@@ -143,7 +145,7 @@ def _labels(folder: Path, base: str, runs: list[Trajectory]) -> dict[str, float]
         began = time.perf_counter()
         _ask(f"{base}/label", form, "application/x-www-form-urlencoded")
         took.append(time.perf_counter() - began)
-    fit, diagnose = f"fit --labels labels.jsonl --out fitted", f"diagnose {runs[0].run_id} --attributor fitted"
+    fit, diagnose = "fit --labels labels.jsonl --out fitted", f"diagnose {runs[0].run_id} --attributor fitted"
     for line in (fit, diagnose):
         subprocess.run([*COMMAND, *line.split()], cwd=folder, check=True, capture_output=True)
     return {

@@ -131,7 +131,8 @@ class GuardedApp:
 
     def __init__(self, app: ASGIApp, access: Access) -> None:
         self._app, self._access = app, access
-        self._cookie_name = "tracer_hooks"
+        # Browsers keep cookies by host, whatever the port: two servers must not take each other's.
+        self._cookie_name = f"tracer_hooks_{access.cookie[:8]}"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""

@@ -17,11 +17,12 @@ from tracer_hooks._guard import guard, logger
 from tracer_hooks.datasets import runs_of
 from tracer_hooks.errors import StoreError
 from tracer_hooks.runtime import checked_diagnosis
+from tracer_hooks.runtime._archive import retain
 from tracer_hooks.runtime._options import make_options
 from tracer_hooks.schema import RunKind, RunOutcome, Trajectory, to_json
 from tracer_hooks.serving._spool import Segment, Spool
 from tracer_hooks.store import RunStore, StoredRun
-from tracer_hooks.telemetry import SpanRecord, redacted_attribution, redacted_trajectory, suppressed
+from tracer_hooks.telemetry import SpanRecord, decode_request, redacted_attribution, redacted_trajectory, suppressed
 
 MOST_SPANS = 20_000
 """Spans that are kept of one trace."""
@@ -86,12 +87,7 @@ class ReceivedTraces:
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Take up what an earlier server left, and begin to store."""
-        from tracer_hooks.telemetry import decode_request
-
-        for segment, body, is_json in self._spool.recovered():
-            with guard("read a request that was kept"):
-                self.add(decode_request(body, is_json=is_json).spans, segment)
+        """Begin to store, first what an earlier server left."""
         self._thread = start_daemon(self._run, "tracer-hooks-received")
 
     def stop(self) -> None:
@@ -128,6 +124,9 @@ class ReceivedTraces:
 
     # --- in the thread ---------------------------------------------------------------------------------------------
     def _run(self) -> None:
+        for segment, body, is_json in self._spool.recovered():
+            with guard("read a request that was kept"):
+                self.add(decode_request(body, is_json=is_json).spans, segment)
         while not self._stopping.wait(0.1):
             with guard("store received runs"), suppressed():
                 self.work()
@@ -172,6 +171,7 @@ class ReceivedTraces:
                     self._to_diagnose.append((key, run_id))
             with self._lock:
                 trace.is_stored = len(spans) == len(trace.spans)
+            retain(self._store.path, self._options.config.retention)
 
     def _keep(self, found: Trajectory) -> tuple[str, bool]:
         """Store a run, once; gives its id, and whether it is to be diagnosed.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import threading
 import time
 from collections.abc import Iterator
@@ -57,13 +58,15 @@ class Window:
     """A page of a browser that reaches this machine alone, and what was heard of it."""
 
     def __init__(self, context: Any, base: str) -> None:
-        self.page, self.heard, self._base = context.new_page(), [], base
+        self.page, self._base = context.new_page(), base
+        self.heard: list[str] = []
         self.page.on("console", lambda message: self.heard.append(message.text))
-        self.page.on("dialog", lambda dialog: self.heard.append(dialog.message) or dialog.dismiss())
-        context.route(
-            "**/*",
-            lambda route: route.continue_() if route.request.url.startswith((base, "data:")) else self._stray(route),
-        )
+        self.page.on("dialog", self._asked)
+        context.route(re.compile(rf"^(?!{re.escape(base)}|data:)"), self._stray)
+
+    def _asked(self, dialog: Any) -> None:
+        self.heard.append(dialog.message)
+        dialog.dismiss()
 
     def _stray(self, route: Any) -> None:
         self.heard.append(route.request.url)

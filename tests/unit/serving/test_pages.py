@@ -137,7 +137,12 @@ def test_issues_work_out_each_run_once(served: Served, monkeypatch: pytest.Monke
 
     asked: list[Any] = []
     real = _recurring._worked_out
-    monkeypatch.setattr(_recurring, "_worked_out", lambda store, run: asked.append(run.run_id) or real(store, run))
+
+    def worked_out(store: Any, run: Any) -> Any:
+        asked.append(run.run_id)
+        return real(store, run)
+
+    monkeypatch.setattr(_recurring, "_worked_out", worked_out)
     for name in ("one", "two"):
         served.put(name, confidence=None)
         served.page("/issues")

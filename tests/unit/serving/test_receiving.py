@@ -191,8 +191,10 @@ def test_what_a_killed_server_left_is_taken_up_once(served: Served, tmp_path: Pa
     with open(spool_file, "ab") as file:
         file.write(b"\x00\x00\x10\x00torn")
     after = Served(tmp_path)
-    after.server._traces._stopping.set()  # its thread ends at once; here it is this one
+    after.server._traces._stopping.set()  # its thread reads what was left, and ends; here it is this one that stores
     after.server._traces.start()
+    assert after.server._traces._thread is not None
+    after.server._traces._thread.join(10)
     after.work()
     assert stored(after) == sorted(run.run_id for run in runs)
     time.sleep(0.5)
