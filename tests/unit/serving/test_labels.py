@@ -1,4 +1,4 @@
-"""Labels in forms: given, taken back, given twice and at once, beside other sessions; the order in which runs are asked."""
+"""Labels in forms: given, taken back, twice and at once, beside other sessions; the order in which runs are asked."""
 
 from __future__ import annotations
 
