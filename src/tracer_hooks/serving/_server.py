@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import functools
 import socket
@@ -18,7 +19,7 @@ from starlette.types import ASGIApp
 from tracer_hooks._background import start_daemon
 from tracer_hooks._guard import guard
 from tracer_hooks._version import __version__
-from tracer_hooks.errors import ConfigError, TracerHooksError
+from tracer_hooks.errors import ConfigError, StoreError, TracerHooksError
 from tracer_hooks.serving._access import Access, GuardedApp
 from tracer_hooks.serving._label_pages import LabelPages
 from tracer_hooks.serving._labels import LabelDesk
@@ -81,7 +82,7 @@ class Server:
             self.stop()
 
     def _look_ahead(self) -> None:
-        with guard("look for issues"):
+        with guard("look for issues"), contextlib.suppress(StoreError):  # which the pages say
             self._pages.recurring(AskedPage())
 
     def _health(self, request: Request) -> Response:

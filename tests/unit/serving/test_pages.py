@@ -96,6 +96,13 @@ def test_the_page_of_a_call_is_under_its_first_attempt_and_others_lead_there(ser
     assert "no such page" in text(served.page("/nowhere", 404).one("main"))
 
 
+def test_a_store_that_is_being_made_is_none_yet(served: Served) -> None:
+    served.path.touch()
+    assert "there is no run store" in text(served.page("/", 503).one("main"))
+    served.put("first")
+    assert text(served.page("/").one("h1")) == "1 run, 1 failed"
+
+
 def test_a_damaged_store_is_said_and_not_hidden(served: Served) -> None:
     served.path.write_bytes(b"no database at all, and longer than a header of one" * 100)
     assert "not a database" in text(served.page("/", 503).one("main"))
