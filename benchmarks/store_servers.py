@@ -5,7 +5,8 @@
 The server is one of its own in a temporary folder on the disk, with PostgreSQL's defaults (``fsync`` among them).
 
 - load: eight processes store 25 runs a second each, of ten steps with a tape. The figure is how long a call is kept.
-- list: how long the newest 50 runs, the counts, the issues of 1,000 runs and a search by the beginning of an id take among so many runs.
+- list: how long the newest 50 runs, the counts, the issues of 1,000 runs and a search by the beginning of an id take
+  among so many runs.
 - kills: eight processes store all the time; one after the other is killed, and the server between. What a call had
   returned for, with nothing waiting, has to be there, and nothing twice.
 """

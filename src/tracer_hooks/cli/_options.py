@@ -7,7 +7,7 @@ import importlib.util
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
-from datetime import UTC, datetime
+from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 from types import ModuleType
@@ -17,7 +17,7 @@ import typer
 
 from tracer_hooks._flight import REQUESTS
 from tracer_hooks.cli.console import err
-from tracer_hooks.config import ServerUrl, StorePlace, home_folder, parse_age, place_of, store_place
+from tracer_hooks.config import ServerUrl, StorePlace, home_folder, parse_moment, parse_tags, place_of, store_place
 from tracer_hooks.errors import ConfigError, ReplayError, StoreError, TracerHooksError, TrajectoryError
 
 if TYPE_CHECKING:  # at run time with the work: help needs no records
@@ -188,26 +188,12 @@ def stated_by(
 
 def since_of(since: str | None) -> datetime | None:
     """The moment that ``--since`` says; a date or time without a zone is one of this machine."""
-    if since is None:
-        return None
-    try:
-        try:
-            return datetime.fromisoformat(since.strip()).astimezone(UTC)
-        except ValueError:
-            return datetime.now(UTC) - parse_age(since, name="--since", or_else=" or a date such as '2026-01-31'")
-    except OverflowError as error:
-        raise ConfigError(f"--since is {since!r}, expected an age or a date that a calendar holds") from error
+    return None if since is None else parse_moment(since, name="--since")
 
 
 def tags_of(given: Sequence[str] | None) -> dict[str, str]:
     """The tags that ``--tag`` names."""
-    found: dict[str, str] = {}
-    for each in given or ():
-        key, separator, value = each.partition("=")
-        if not (key and separator) or found.get(key, value) != value:
-            raise ConfigError(f"--tag is {each!r}, expected KEY=VALUE, each key once, as in --tag release=1.4")
-        found[key] = value
-    return found
+    return parse_tags(given or (), name="--tag")
 
 
 def finding_kind(kind: str | None) -> FindingKind | None:

@@ -263,7 +263,7 @@ def _fork_view(fork: ReportFork, key: str, is_shown: ShownRepair) -> View:
         outcome=fork.outcome.value,
         outcome_word=OUTCOMES[fork.outcome],
         verdict=one_line(fork.verdict, _WHY),
-        page=quote(fork.page),
+        page=quote(fork.page, safe="/?=&%"),
     )
 
 

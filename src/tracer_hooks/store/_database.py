@@ -172,11 +172,14 @@ class SqliteDatabase:
         self._prepared = _identity(self._path)
 
     def _check(self, exists: bool) -> None:
-        if not exists:
-            raise no_store(str(self._path))
-        with self._engine.begin() as connection:
-            version = read_version(connection, sa.inspect(connection).get_table_names())
-        self._reader = self._engine.execution_options(tracer_hooks_version=version)
+        if exists:
+            with self._engine.begin() as connection:
+                tables = sa.inspect(connection).get_table_names()
+                if tables:  # else another process is making them right now
+                    version = read_version(connection, tables)
+                    self._reader = self._engine.execution_options(tracer_hooks_version=version)
+                    return
+        raise no_store(str(self._path))
 
     def _create(self, exists: bool) -> None:
         if not exists:
