@@ -227,6 +227,10 @@ class EndpointClient:
         backoff_s: float = 1.0,
         extra_body: Mapping[str, Any] | None = None,
     ) -> None:
+        self._again = partial(
+            EndpointClient, endpoint, needed_by=needed_by, timeout_s=timeout_s, attempts=attempts, backoff_s=backoff_s,
+            extra_body=extra_body,
+        )  # fmt: skip
         self._openai = require("openai", extra="judge", feature=needed_by)
         self._client = self._openai.OpenAI(base_url=endpoint.base_url, api_key=endpoint.api_key, max_retries=0)
         self._model, self._timeout_s, self._attempts = endpoint.model, timeout_s, attempts
@@ -235,6 +239,10 @@ class EndpointClient:
         self.address = str(self._client.base_url)
         """The endpoint's URL as requests use it."""
         self._gate, self._most = gate_of(self.address, endpoint.api_key), endpoint.concurrency
+
+    def __reduce__(self) -> tuple[Callable[[], EndpointClient], tuple[()]]:
+        """Sent to another process, it opens connections of its own."""
+        return self._again, ()
 
     def complete(self, request: ChatRequest, *, timeout_s: float | None = None) -> ChatCompletion:
         """Answer ``request``, within ``timeout_s`` seconds if they are given, retries included.

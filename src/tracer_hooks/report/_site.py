@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import itertools
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
@@ -108,12 +107,8 @@ def write_site(
         StoreError: The store cannot be read.
         OSError: A file cannot be written.
     """
-    recurring = RecurringFindings()
-    if store.path.exists():
-        seen = itertools.count(1)
-        recurring = recurring_findings(
-            store, **chosen.asked, limit=limit, on_run=lambda total: on_page("looking at runs", next(seen), total)
-        )
+    is_there = store.path.exists()
+    recurring = recurring_findings(store, **chosen.asked, limit=limit) if is_there else RecurringFindings()
     with locked(folder.absolute()):
         return _Site(folder, store, chosen, limit, prices, recurring).write(on_page)
 
@@ -201,7 +196,8 @@ class _Site:
             is_there = self._old.get(name) == digest and (self._folder / name).is_file()
             if not is_there:
                 attempts = self._store.attempts(session_id)
-                run = ReportRun.of_stored(attempts, has_tape=any(each.tape is not None for each in attempts))
+                forks = self._store.forks_of(*(each.run_id for each in attempts))
+                run = ReportRun.of_stored(attempts, forks, has_tape=any(each.tape is not None for each in attempts))
                 self._put(name, render_html(run, nav=site_nav(_FileLinks())))
         except OSError:
             raise

@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 from typing import Any, NamedTuple
 
 from pydantic import AwareDatetime, Field, SkipValidation
@@ -28,7 +28,7 @@ from tracer_hooks.schema import (
     to_json,
     to_json_value,
 )
-from tracer_hooks.store._packing import EPOCH_DAY, from_microseconds, pack, to_microseconds, unpack
+from tracer_hooks.store._packing import from_microseconds, pack, to_microseconds, unpack
 from tracer_hooks.store._prompt_records import PromptArm
 
 SUMMARY_TASK_CHARS = 500
@@ -76,6 +76,19 @@ class ForkedFrom(Record):
     """What was changed, in words; empty for a control, in which nothing was."""
     kind: Text = "control"
     """What was changed: ``say``, ``result`` or ``prompts``; ``control`` for nothing."""
+    group: Text = ""
+    """The same for all runs that were made together, with the change and without it."""
+
+
+class TeamOrigin(Record):
+    """Where a run's team stands in code; what cannot be loaded again by its name is empty."""
+
+    built_by: Text = ""
+    """What builds the team, or the team: ``module:name`` or ``path/to/file.py:name``."""
+    checked_by: Text = ""
+    """What says whether a run succeeded, in the same form."""
+    places: dict[Text, Text] = Field(default_factory=dict)
+    """``file:line`` by ``"agent NAME"``, ``"tool NAME"`` and ``"prompt NAME"``, as far as they are known."""
 
 
 class _RunHead(Record):
@@ -124,6 +137,8 @@ class StoredRun(_RunHead):
     tape: SkipValidation[dict[str, Json] | None] = None
     """Every model and tool reply as plain data, for replays; ``tracer_hooks.replay.Tape.model_validate`` reads it. None
     when the run was recorded without full content."""
+    source: TeamOrigin | None = None
+    """Where its team stands in code; None where that is not known."""
 
     @classmethod
     def of(cls, trajectory: Trajectory, **more: Any) -> StoredRun:
@@ -179,7 +194,7 @@ class RunCount(NamedTuple):
     outcome: RunOutcome
     """How they ended."""
     day: date | None
-    """The day on which they began (UTC); None where it was not asked for."""
+    """The day that they count for (UTC); None for no day."""
     runs: int
     """How many there are."""
     input_tokens: int
@@ -229,6 +244,8 @@ def _row_of(run: StoredRun) -> dict[str, Any]:
         "prompts": None if run.prompts is None else run.prompts.model_dump_json(),
         "tags": tags_column(run.tags),
         "parent": None if run.parent is None else run.parent.model_dump_json(),
+        "parent_id": None if run.parent is None else run.parent.run_id,
+        "source": None if run.source is None else run.source.model_dump_json(exclude_defaults=True),
         **attribution_columns(run.attribution),
         **repair_columns(run.repair),
         **tape_columns(run.tape),
@@ -292,6 +309,7 @@ def run_of(row: Mapping[Any, Any]) -> StoredRun:
             attribution=from_json(unpack(row["attribution"]), Attribution) if row["attribution"] else None,
             repair=_repair_of(row["rewrite"]),
             tape=json.loads(unpack(row["tape"])) if row["tape"] else None,
+            source=TeamOrigin.model_validate_json(row["source"]) if row["source"] else None,
         )
     except Exception as error:  # whatever a damaged row holds
         raise _damaged(row, error) from error
@@ -317,12 +335,11 @@ def summary_of(row: Mapping[Any, Any]) -> RunSummary:
         raise _damaged(row, error) from error
 
 
-def count_of(row: Sequence[Any]) -> RunCount:
-    """The count in ``row``: team, outcome, day, runs, tokens read and written."""
-    team, outcome, day, count, tokens_in, tokens_out = row
+def count_of(row: Sequence[Any], day: date | None) -> RunCount:
+    """The count of a day in ``row``: team, outcome, runs, tokens read and written."""
+    team, outcome, count, tokens_in, tokens_out = row
     known = _OUTCOMES.get(outcome, RunOutcome.UNKNOWN)  # a damaged row still is a run
-    on = None if day is None else EPOCH_DAY + timedelta(days=day)
-    return RunCount(team, known, on, count, int(tokens_in), int(tokens_out))
+    return RunCount(team, known, day, count, int(tokens_in), int(tokens_out))
 
 
 def _head_of(row: Mapping[Any, Any]) -> dict[str, Any]:

@@ -21,8 +21,10 @@ from rich.text import Text
 
 from tracer_hooks.cli.plugin import (
     FAILED,
+    Address,
     Check,
     Concurrency,
+    Engine,
     Json,
     MaxRuns,
     MaxSeconds,
@@ -147,6 +149,8 @@ def build(
     trials: Annotated[int, typer.Option(help="Replays of each kind for each step of a failure.", min=1)] = 6,
     tool: Annotated[list[str], tool_option("in replays")] = [],  # noqa: B006
     workers: Workers = 4,
+    engine: Annotated[Engine, typer.Option(help="Run teams in this process, or on a Ray cluster.")] = Engine.LOCAL,
+    address: Address = None,
     concurrency: Concurrency = None,
     wanted_injected: Annotated[int | None, typer.Option(help="Stop at so many verified faults.", min=0)] = None,
     wanted_natural: Annotated[int | None, typer.Option(help="Stop at so many labelled failures.", min=0)] = None,
@@ -175,6 +179,8 @@ def build(
         "trials": trials,
         # A suite's teams are ours, so that any number of them may run at the same time.
         "workers": workers if suite is None else max(workers, concurrency or 0),
+        "engine": str(engine),
+        "address": address,
         "wanted_injected": wanted_injected,
         "wanted_natural": wanted_natural,
         "seed": seed,
