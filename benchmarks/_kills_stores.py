@@ -149,7 +149,7 @@ class Labels(Work):
     processes = 3
 
     def work(self, folder: Path, life: int, round_: int, say: Say) -> None:
-        from tracer_hooks.cli._label_file import LabelFile, key_of, labelled
+        from tracer_hooks.datasets._label_file import LabelFile, key_of, labelled
         from tracer_hooks.schema import Step, StepKind, Trajectory
 
         file = LabelFile(folder / "labels.jsonl")

@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 FOLDER = Path("requirements")
 OLDEST_PYTHON = "3.11"
 # What is locked, and what the oldest sets are made of: a pyproject file and its extras.
-CORE = ("pyproject.toml", "fit", "improve", "judge", "parquet")
+CORE = ("pyproject.toml", "fit", "improve", "judge", "parquet", "serve")
 ADAPTERS = {
     "autogen": ("adapters/autogen/pyproject.toml", "openai"),
     "crewai": ("adapters/crewai/pyproject.toml",),

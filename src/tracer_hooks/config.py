@@ -13,6 +13,7 @@ variable                         meaning
 ``TRACER_HOOKS_PUBLISH``         backends that diagnoses are written to, by URL with commas between (default ``off``)
 ``TRACER_HOOKS_RETENTION``       how long runs stay in the store: an age such as ``30d``, or ``1000 runs`` (default all)
 ``TRACER_HOOKS_EXIT_SECONDS``    how long the end of the process waits for work in the background (default 30)
+``TRACER_HOOKS_SERVE_TOKEN``     what ``tracer-hooks serve`` asks every request for (default none on loopback)
 ``TRACER_HOOKS_MAX_FILE_MB``     most megabytes of a file of traces that is read (default 128; see the guide)
 ``TRACER_HOOKS_DISABLED``        ``1``: ``hook`` gives back what it was given, and nothing is observed
 ``TRACER_HOOKS_RETRIES``         most retries of any call, whatever ``retries=`` says; ``0`` stops them
@@ -31,7 +32,7 @@ import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
 from typing import Literal, TypeVar, cast, get_args
@@ -132,6 +133,36 @@ _UNITS = {
     "d": timedelta(days=1),
     "w": timedelta(weeks=1),
 }
+
+
+def parse_moment(text: str, *, name: str) -> datetime:
+    """The moment that an age such as ``7d`` or a date says; one without a zone is of this machine.
+
+    Raises:
+        ConfigError: It is neither; ``name`` begins the message.
+    """
+    try:
+        try:
+            return datetime.fromisoformat(text.strip()).astimezone(UTC)
+        except ValueError:
+            return datetime.now(UTC) - parse_age(text, name=name, or_else=" or a date such as '2026-01-31'")
+    except OverflowError as error:
+        raise ConfigError(f"{name} is {text!r}, expected an age or a date that a calendar holds") from error
+
+
+def parse_tags(given: Iterable[str], *, name: str) -> dict[str, str]:
+    """The tags that ``KEY=VALUE`` texts name.
+
+    Raises:
+        ConfigError: One of them is none, or a key stands there twice; ``name`` begins the message.
+    """
+    found: dict[str, str] = {}
+    for each in given:
+        key, separator, value = each.partition("=")
+        if not (key and separator) or found.get(key, value) != value:
+            raise ConfigError(f"{name} is {each!r}, expected KEY=VALUE, each key once, as in {name} release=1.4")
+        found[key] = value
+    return found
 
 
 @dataclass(frozen=True, kw_only=True)

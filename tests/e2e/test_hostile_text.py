@@ -52,6 +52,7 @@ COMMANDS: dict[str, list[list[str]] | None] = {
     "compare": [["{run}", "{run}"], ["{run}", "{run}", "--json"], ["{run}", "no such" + HOSTILE.replace("\x00", "")]],
     "fork": [["{run}", "--at", "0", "--say", HOSTILE.replace("\x00", "")]],
     "report": [["--out", "site"], ["--out", "site", "--json"]],
+    "serve": [["--public-url", HOSTILE.replace("\x00", "")], ["--host", HOSTILE.replace("\x00", "")]],
     "publish": [["{run}", "phoenix://127.0.0.1:1"], ["no such" + HOSTILE.replace("\x00", ""), "phoenix://127.0.0.1:1"]],
     "replay": [["{run}", "--find"], ["no such" + HOSTILE.replace("\x00", "")]],
     "inject": None,

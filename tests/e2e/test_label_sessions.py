@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tracer_hooks._files import locked
-from tracer_hooks.cli._label_file import LabelFile, key_of
+from tracer_hooks.datasets._label_file import LabelFile, key_of
 from tracer_hooks.errors import DatasetError
 from tracer_hooks.schema import LabeledTrajectory, to_json
 
@@ -23,7 +23,7 @@ EACH = 30
 WRITER = """
 import sys
 from pathlib import Path
-from tracer_hooks.cli._label_file import LabelFile
+from tracer_hooks.datasets._label_file import LabelFile
 from tracer_hooks.schema import LabeledTrajectory, from_json
 path, own = map(Path, sys.argv[1:])
 file = LabelFile(path)

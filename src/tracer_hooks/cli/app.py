@@ -54,6 +54,7 @@ _LINES = {
     "issues": "Say what is found in stored runs again and again, and in how many.",
     "publish": "Write the diagnoses of stored runs to their traces in Phoenix, MLflow or Langfuse.",
     "report": "Write pages on all stored runs: overview, runs, issues, prompts, a page for each failed run.",
+    "serve": "Show the pages on stored runs live, take labels, and receive traces at /v1/traces.",
     "runs": "The local run store.",
     "prompts": "Versions of your teams' prompts.",
     "dataset": "Labelled data of teams: build, count, audit, export.",

@@ -202,6 +202,7 @@ def _conclude(
     console.print(Text(f"{passed} of {len(runs)} teams passed in the end. A page on each: {folder}/*.html"))
     if overview is not None:
         console.print(Text(f"All stored runs on one page: {overview}"), soft_wrap=True)
+        console.print(f"the same live, with labels: {program()} serve", soft_wrap=True)
     if shown := next((run for run in runs.values() if run is not None), None):
         run_id = shown.attempts[0].trajectory.run_id[:12]
         console.print(f"next: {program()} runs list\n      {program()} runs show {run_id}", soft_wrap=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,13 +17,13 @@ from tracer_hooks.cli._options import (
     finding_kind,
     since_of,
     store_to_read,
-    stored_record,
     tags_of,
 )
 from tracer_hooks.cli.console import ProgressDisplay, err, out, print_json
 
 if TYPE_CHECKING:  # at run time with the work: help needs no records
     from tracer_hooks.diagnosis import RecurringFinding, RecurringFindings
+    from tracer_hooks.report import RunFilter
     from tracer_hooks.store import RunStore
 
 _MOST_SHOWN = 20
@@ -49,14 +48,14 @@ def issues_command(
     were never diagnosed, such as imported ones, are left out and counted, unless --diagnose is given.
     """
     from tracer_hooks.diagnosis import RecurringFindings, recurring_findings
+    from tracer_hooks.report import RunFilter
 
     began, wanted, tags = since_of(since), finding_kind(kind), tags_of(tag)
     found = RecurringFindings()
     with store_to_read(store, read_only=not diagnose) as kept:
         if kept.path.exists():
             if diagnose:
-                listed = kept.list(limit=limit, since=began, team=team, tags=tags, with_replays=False)
-                _diagnose(kept, [run.run_id for run in listed if run.confidence is None], hidden=as_json)
+                _diagnose(kept, RunFilter(team=team, since=began, tags=tags), limit, hidden=as_json)
             found = recurring_findings(kept, since=began, team=team, agent=agent, kind=wanted, tags=tags, limit=limit)
     if as_json:
         print_json(found.model_dump(mode="json"))
@@ -68,21 +67,17 @@ def issues_command(
     err().print(_summary(found, any_run=not (since or team or tags), any_finding=not (agent or kind)), soft_wrap=True)
 
 
-def _diagnose(kept: RunStore, run_ids: Sequence[str], *, hidden: bool) -> None:
-    """Diagnose stored runs and keep that; one for which it cannot be done costs a line, and the others go on."""
-    from tracer_hooks.cli.diagnose import attribute_one
-    from tracer_hooks.telemetry import ContentPolicy, redacted_attribution
+def _diagnose(kept: RunStore, asked: RunFilter, limit: int, *, hidden: bool) -> None:
+    """Diagnose stored runs of any outcome, and keep that; how many it cannot be done for costs a line."""
+    from tracer_hooks.batch import BatchJob, DiagnoseSettings, in_process, store_parts
 
-    policy = ContentPolicy.of_record()
+    parts = store_parts(str(kept.path), **asked.asked, limit=limit, with_successes=True)
+    job = BatchJob(parts, DiagnoseSettings(), out=None)
     with ProgressDisplay(err(), transient=True, on_terminals_only=True, hidden=hidden) as bars:
-        for done, run_id in enumerate(run_ids, start=1):
-            read = stored_record(run_id, kept.path)
-            answer = str(read.error) if read.trajectory is None else attribute_one("auto", read.trajectory)
-            if isinstance(answer, str):
-                err().print(f"run {run_id!r} cannot be diagnosed: {answer}", style="yellow", soft_wrap=True)
-            else:
-                kept.set_attribution(run_id, redacted_attribution(answer, policy))
-            bars.update("runs", "diagnosing", done, len(run_ids))
+        counts = job.run(in_process, lambda told: bars.update("runs", "diagnosing", told.parts, len(job.parts)))
+    if counts.failed:
+        said = f"{counted(counts.failed, 'run')} cannot be diagnosed. Run: tracer-hooks diagnose sqlite:///{kept.path}"
+        err().print(said, style="yellow", soft_wrap=True)
 
 
 def _show(issue: RecurringFinding) -> None:

@@ -30,8 +30,8 @@ from tracer_hooks.cli.console import out as out_console
 from tracer_hooks.errors import TracerHooksError
 
 if TYPE_CHECKING:  # at run time with the work: help and usage errors need no records
-    from tracer_hooks.cli._label_file import LabelFile
     from tracer_hooks.datasets import LoadedRecord, OutcomeOverride
+    from tracer_hooks.datasets._label_file import LabelFile
     from tracer_hooks.diagnosis import Attributor
     from tracer_hooks.schema import Candidate, ErrorMode, Step, Trajectory
 
@@ -95,7 +95,7 @@ def label_command(
     Shows each run with the first candidates of the diagnosis and asks. Runs that are in the labelled file are not
     asked again, so that the same command goes on where it stopped.
     """
-    from tracer_hooks.cli._label_file import LabelFile
+    from tracer_hooks.datasets._label_file import LabelFile
     from tracer_hooks.diagnosis import get_attributor
 
     stated = stated_by(failed=failed, outcome=outcome, reason=reason, expected=expected)
@@ -134,7 +134,7 @@ def _item(record: LoadedRecord, place: str, stated: OutcomeOverride, counts: _Co
 
 
 def _label_from_table(path: Path, items: Sequence[_Item], file: LabelFile, counts: _Counts) -> None:
-    from tracer_hooks.cli._label_file import key_of, labelled, labelled_place, read_table
+    from tracer_hooks.datasets._label_file import key_of, labelled, labelled_place, read_table
 
     by_name: dict[str, list[Trajectory]] = {}
     for item in items:
@@ -156,7 +156,7 @@ def _label_from_table(path: Path, items: Sequence[_Item], file: LabelFile, count
 
 
 def _label_by_asking(items: Sequence[_Item], file: LabelFile, counts: _Counts, candidates: _Candidates) -> None:
-    from tracer_hooks.cli._label_file import key_of
+    from tracer_hooks.datasets._label_file import key_of
 
     open_items = [item for item in items if key_of(item.trajectory) not in file.labels]
     counts.there = len(items) - len(open_items)
@@ -194,7 +194,7 @@ def _label_by_asking(items: Sequence[_Item], file: LabelFile, counts: _Counts, c
 
 def _is_added(file: LabelFile, item: _Item, answer: _Label, counts: _Counts) -> bool:
     """Tell whether the answer is in the file now, and not one that another session gave while this one was asked."""
-    from tracer_hooks.cli._label_file import labelled, labelled_place
+    from tracer_hooks.datasets._label_file import labelled, labelled_place
 
     new = labelled(item.trajectory, *answer, question_id=item.question_id)
     other = file.add(new)
@@ -299,7 +299,7 @@ def _step(agent: str, trajectory: Trajectory, candidates: Sequence[Candidate]) -
 
 
 def _mode() -> ErrorMode | _Move | None:
-    from tracer_hooks.cli._label_file import mode_named
+    from tracer_hooks.datasets._label_file import mode_named
     from tracer_hooks.schema import ErrorMode
 
     while True:

@@ -37,7 +37,7 @@ class SiteLinks(Protocol):
         """The style sheet of all pages."""
 
     def page(self, name: str) -> str:
-        """``"overview"``, ``"issues"`` or ``"prompts"``."""
+        """``"overview"``, ``"runs"``, ``"issues"`` or ``"prompts"``."""
 
     def runs(self, team: str | None = None, outcome: RunOutcome | None = None, number: int = 1) -> str:
         """A page of a list of runs."""
@@ -64,8 +64,7 @@ def render_page(name: str, view: object, links: SiteLinks, chosen: RunFilter, **
 
 def site_nav(links: SiteLinks, current: str = "") -> list[tuple[str, str, bool]]:
     """Words and address of the pages that every page leads to, and whether each is the present one."""
-    places = {name: links.runs() if name == "runs" else links.page(name) for name in _NAMES}
-    return [(name.capitalize(), place, name == current) for name, place in places.items()]
+    return [(name.capitalize(), links.page(name), name == current) for name in _NAMES]
 
 
 class RunRow(NamedTuple):

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from importlib.resources import files
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
 from tracer_hooks._files import make_folder, opener
@@ -44,11 +44,15 @@ PAGE_BUDGET = 1_500_000
 """Bytes that the texts of all steps may take together; the rest of the page comes on top."""
 
 
-def render_html(run: ReportRun, *, nav: Sequence[tuple[str, str, bool]] = ()) -> str:
+def render_html(
+    run: ReportRun, *, nav: Sequence[tuple[str, str, bool]] = (), template: str = "run.html.j2", **more: Any
+) -> str:
     """The report of ``run`` as a self-contained page, with ``nav``, links to the other pages of a site.
 
-    The page loads nothing from anywhere, works without JavaScript, and stays small: long texts and very long runs are
-    cut, with a note that says so. Everything from the run is escaped.
+    A server has its own ``template`` for the run to label, and ``more`` variables: ``stylesheet`` and ``scripts``,
+    addresses, and ``labels``, the label of each attempt, by its key. Otherwise the page loads nothing from anywhere,
+    works without JavaScript, and stays small: long texts and very long runs are cut, with a note that says so.
+    Everything from the run is escaped.
     """
     limit = _limit(run)
     trials = _trials(run)
@@ -64,7 +68,7 @@ def render_html(run: ReportRun, *, nav: Sequence[tuple[str, str, bool]] = ()) ->
     script = asset("page.js")
     return (
         environment()
-        .get_template("run.html.j2")
+        .get_template(template)
         .render(
             team=one_line(run.team or (first.team if first else "") or "Unnamed team", 200),
             framework=one_line(run.framework or (first.framework if first else ""), 60),
@@ -87,6 +91,7 @@ def render_html(run: ReportRun, *, nav: Sequence[tuple[str, str, bool]] = ()) ->
             script=script,
             # Only this very script may run: a second wall, should escaping ever fail.
             script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+            **more,
         )
     )
 

@@ -176,14 +176,17 @@ class Database:
         self._prepared = _identity(self._path)
 
     def _check(self, exists: bool) -> None:
-        if not exists:
-            raise StoreError(
-                f"there is no run store at {str(self._path)!r} yet. Next: run a hooked team in this "
-                "directory, or set TRACER_HOOKS_STORE to the file of another one"
-            )
-        with self._engine.begin() as connection:
-            version = read_version(connection, sa.inspect(connection).get_table_names())
-        self._reader = self._engine.execution_options(tracer_hooks_version=version)
+        if exists:
+            with self._engine.begin() as connection:
+                tables = sa.inspect(connection).get_table_names()
+                if tables:  # else another process is making them right now
+                    version = read_version(connection, tables)
+                    self._reader = self._engine.execution_options(tracer_hooks_version=version)
+                    return
+        raise StoreError(
+            f"there is no run store at {str(self._path)!r} yet. Next: run a hooked team in this "
+            "directory, or set TRACER_HOOKS_STORE to the file of another one"
+        )
 
     def _create(self, exists: bool) -> None:
         if not exists:

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from tracer_hooks.telemetry._operations import ToolInvocation as ToolInvocation
     from tracer_hooks.telemetry._operations import enclosing_agent as enclosing_agent
     from tracer_hooks.telemetry._otlp_read import OtlpContent as OtlpContent
+    from tracer_hooks.telemetry._otlp_read import decode_request as decode_request
     from tracer_hooks.telemetry._otlp_read import decode_spans as decode_spans
     from tracer_hooks.telemetry._otlp_read import is_otlp as is_otlp
     from tracer_hooks.telemetry._otlp_read import read_otlp as read_otlp

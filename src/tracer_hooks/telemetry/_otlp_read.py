@@ -13,7 +13,7 @@ from typing import Any
 from google.protobuf.message import DecodeError
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from tracer_hooks._reading import READ_ERRORS, json_pieces, open_bytes, read_bytes, unreadable
+from tracer_hooks._reading import READ_ERRORS, json_pieces, open_bytes, parse_json, read_bytes, unreadable
 from tracer_hooks.errors import TrajectoryError
 from tracer_hooks.telemetry._otlp_write import SPAN_KINDS, STATUS_CODES, decode_attributes, decode_id, decode_time
 from tracer_hooks.telemetry._records import SpanEvent, SpanLink, SpanRecord, SpanStatus, first_present
@@ -116,6 +116,27 @@ def scan_otlp(path: str | Path) -> OtlpContent:
         what = "is empty" if not read_bytes(path).strip() else "holds no span"
         content.errors.append(TrajectoryError(f"{str(path)!r} {what}; {_EXPECTED}"))
     return content
+
+
+def decode_request(body: bytes, *, is_json: bool) -> OtlpContent:
+    """The spans of one OTLP/HTTP request, with errors in the place of those that are damaged; an empty one has none.
+
+    Raises:
+        TrajectoryError: It is no request for traces.
+    """
+    from google.protobuf import json_format
+
+    try:
+        value = parse_json(body) if is_json else json_format.MessageToDict(ExportTraceServiceRequest.FromString(body))
+    except (DecodeError, ValueError) as error:
+        what = "JSON" if is_json else "an OTLP protobuf message"
+        raise TrajectoryError(f"the request is not {what}: {error}") from error
+    is_request = isinstance(value, Mapping) and first_present(value, *_RESOURCE_SPANS) is not None
+    if not is_request and value != {}:
+        raise TrajectoryError("the request holds no resourceSpans, expected an OTLP request for traces")
+    if not is_json and body and not is_request:
+        raise TrajectoryError("the request is no OTLP protobuf message for traces, expected resource_spans in it")
+    return _sorted_out(_scan_request(value, "request"))
 
 
 def decode_spans(nodes: Iterable[object], place: str) -> OtlpContent:

@@ -24,23 +24,29 @@ Look = Callable[..., Any]
 
 
 @pytest.fixture(scope="module")
-def look() -> Iterator[Look]:
-    """Opens files in Chromium; skips where it, or Playwright, is missing."""
+def browser() -> Iterator[Any]:
+    """Chromium; skips where it, or Playwright, is missing."""
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     if chromium is None:
         pytest.skip("no chromium on the PATH: apt-get install chromium")
     with playwright.sync_playwright() as started:
         browser = started.chromium.launch(executable_path=chromium, args=list(_FLAGS))
-
-        def opened(path: Path, size: tuple[int, int] = SCREEN, theme: str = "light", **context: Any) -> Any:
-            viewport = {"width": size[0], "height": size[1]}
-            page = browser.new_context(viewport=viewport, color_scheme=theme, offline=True, **context).new_page()
-            page.heard = []
-            page.on("console", lambda message: page.heard.append(message.text))
-            page.on("dialog", lambda dialog: page.heard.append(dialog.message) or dialog.dismiss())
-            page.goto(path.as_uri())
-            return page
-
-        yield opened
+        yield browser
         browser.close()
+
+
+@pytest.fixture(scope="module")
+def look(browser: Any) -> Look:
+    """Opens files."""
+
+    def opened(path: Path, size: tuple[int, int] = SCREEN, theme: str = "light", **context: Any) -> Any:
+        viewport = {"width": size[0], "height": size[1]}
+        page = browser.new_context(viewport=viewport, color_scheme=theme, offline=True, **context).new_page()
+        page.heard = []
+        page.on("console", lambda message: page.heard.append(message.text))
+        page.on("dialog", lambda dialog: page.heard.append(dialog.message) or dialog.dismiss())
+        page.goto(path.as_uri())
+        return page
+
+    return opened

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tracer_hooks._files import locked
-from tracer_hooks.datasets import write_atomically
 from tracer_hooks.errors import ConfigError, DatasetError, TracerHooksError, TrajectoryError
+from tracer_hooks.journal import write_atomically
 from tracer_hooks.schema import DecisiveStep, ErrorMode, LabeledTrajectory, LabelSource, Trajectory, load_jsonl, to_json
 
 _NEEDED = ("run", "agent", "step")
@@ -21,10 +21,18 @@ class LabelFile:
 
     Several sessions may add to one file at the same time: each reads, changes and replaces it while the others wait,
     and none touches a label that another one gave.
+
+    Args:
+        path: The file, which need not be there.
+        option: What names it on the command line, for errors.
+
+    Raises:
+        DatasetError: The file cannot be read, or is another one.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, option: str = "--out") -> None:
         self.path = path
+        self._option = option
         self.labels: Mapping[str, LabeledTrajectory] = self._read()
         """The labelled runs by :func:`key_of`, as far as this session knows them."""
 
@@ -69,7 +77,7 @@ class LabelFile:
             except OSError as error:
                 raise DatasetError(
                     f"cannot lock {str(self.path)!r}: {error.strerror or error}. The file is as it was; give another "
-                    "one with --out"
+                    f"one with {self._option}"
                 ) from error
             yield
 
@@ -85,7 +93,7 @@ class LabelFile:
         except (TrajectoryError, OSError, UnicodeError) as error:
             raise DatasetError(
                 f"{str(self.path)!r} is no file of labelled runs, expected a new file or one that this command "
-                f"wrote: {error}. Next: give another file with --out"
+                f"wrote: {error}. Next: give another file with {self._option}"
             ) from error
         return {key_of(label.trajectory): label for label in found}
 

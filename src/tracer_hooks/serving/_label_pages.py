@@ -1,0 +1,184 @@
+"""The queue of failed runs to label, and what a form about one of them does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import parse_qs, urlencode
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from tracer_hooks.errors import ConfigError, DatasetError, StoreError
+from tracer_hooks.report import ReportRun
+from tracer_hooks.schema import LabeledTrajectory
+from tracer_hooks.serving._labels import LOOKED_AT, LabelConflictError, LabelForm, QueuedRun, queue_of, unlabelled
+from tracer_hooks.serving._pages import LiveLinks, LivePages
+from tracer_hooks.store import StoredRun
+
+_MOST_FORM = 65_536
+_SHORT = 12
+_AFTER = 8
+"""Runs that are listed after the first."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LastLabel:
+    """The label that was just given, to be taken back."""
+
+    run_id: str
+    token: str
+    seen: str
+    given: str
+    link: str
+    back: str = "queue"
+
+    @property
+    def short(self) -> str:
+        """The beginning of the run's id."""
+        return self.run_id[:_SHORT]
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueueRow:
+    """A run that comes later."""
+
+    team: str
+    short: str
+    link: str
+    why: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelPage:
+    """What the page shows beside the run."""
+
+    left: int
+    labels: int
+    file: str
+    looked_at: int
+    problem: str = ""
+    last: LastLabel | None = None
+    form: LabelForm | None = None
+    link: str = ""
+    short: str = ""
+    why: tuple[str, ...] = ()
+    skip: str = ""
+    hint: str = ""
+    commands: tuple[str, ...] = ()
+    rows: tuple[QueueRow, ...] = ()
+
+
+class LabelPages:
+    """``/label``: GET shows the run that a label tells most about, POST gives a label or takes it back."""
+
+    def __init__(self, pages: LivePages) -> None:
+        self._pages = pages
+
+    def show(self, request: Request) -> Response:
+        """The queue, from the run on that is asked for with ``at``."""
+        text = request.query_params.get("at", "") or "0"
+        if not (text.isascii() and text.isdigit()):
+            raise ConfigError(f"at is {text[:40]!r}, expected a number")
+        desk, problem = self._pages.desk, ""
+        labels: Mapping[str, LabeledTrajectory] = {}
+        try:
+            labels = desk.labels()
+        except DatasetError as error:
+            problem = str(error)
+        left = unlabelled(self._pages.memory.get("queue", lambda: queue_of(self._pages.store)), labels)
+        at = min(int(text[:9]), LOOKED_AT)
+        run = self._read(left[at]) if at < len(left) and not problem else None
+        hint, commands = desk.commands(labels, run.run_id if run is not None else "")
+        page = LabelPage(
+            left=len(left),
+            labels=len(labels),
+            file=str(desk.path),
+            looked_at=LOOKED_AT,
+            problem=problem,
+            last=self._last(request.query_params.get("given", "")),
+            form=self._form(run, "queue"),
+            link=LiveLinks().run(run.run_id) if run is not None else "",
+            short=run.run_id[:_SHORT] if run is not None else "",
+            why=left[at].why if run is not None else (),
+            skip=f"/label?at={at + 1}" if at + 1 < len(left) else "",
+            hint=hint,
+            commands=commands,
+            rows=tuple(map(_row, left[at + 1 : at + 1 + _AFTER])),
+        )
+        shown = ReportRun.of_stored([run]) if run is not None else ReportRun(attempts=[])
+        return HTMLResponse(self._pages.render(shown, "label", template="label.html.j2", queue=page))
+
+    async def give(self, request: Request) -> Response:
+        """Do what a form says."""
+        body = bytearray()
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > _MOST_FORM:
+                raise ConfigError(f"the form has more than {_MOST_FORM:,} bytes")
+        return await run_in_threadpool(self._give, bytes(body))
+
+    def _give(self, body: bytes) -> Response:
+        sent = {name: values[-1] for name, values in parse_qs(body.decode("utf-8", "replace")).items()}
+        run_id, act, seen = sent.get("run", ""), sent.get("act", ""), sent.get("seen", "")
+        if not self._pages.access.is_form_token(sent.get("token", ""), run_id):
+            said = (
+                "The form is not of this server, or older than its last start. Open the page again, and send it anew."
+            )
+            return self._pages.notice(403, "The label was not taken", said)
+        run = self._pages.store.get(run_id, with_tape=False)
+        try:
+            if act == "undo":
+                self._pages.desk.take_back(run.trajectory, seen=seen)
+            elif act in ("right", "wrong"):
+                step = sent.get("step", "")
+                if not (step.isascii() and step.isdigit()):
+                    raise ConfigError(f"step is {step[:40]!r}, expected the number of a step")
+                mode = sent.get("mode", "") if act == "wrong" else _mode_of(run)
+                self._pages.desk.give(run.trajectory, int(step[:9]), mode, seen=seen)
+            else:
+                raise ConfigError(f"act is {act[:40]!r}, expected right, wrong or undo")
+        except LabelConflictError as error:
+            return self._pages.notice(409, "The label was not taken", str(error))
+        except DatasetError as error:
+            return self._pages.notice(503, "The label was not taken", str(error))
+        if sent.get("back") == "queue":
+            return RedirectResponse("/label" if act == "undo" else f"/label?{urlencode({'given': run_id})}", 303)
+        return RedirectResponse(f"{LiveLinks().run(run_id)}#label", 303)
+
+    def _read(self, queued: QueuedRun) -> StoredRun | None:
+        try:
+            return self._pages.store.get(queued.run.run_id, with_tape=False)
+        except StoreError:  # deleted since
+            return None
+
+    def _form(self, run: StoredRun | None, back: str) -> LabelForm | None:
+        if run is None:
+            return None
+        token = self._pages.access.form_token(run.run_id)
+        return self._pages.desk.form("a1", run.trajectory, run.attribution, token=token, back=back)
+
+    def _last(self, run_id: str) -> LastLabel | None:
+        """The label of this run, where it has one."""
+        if not run_id:
+            return None
+        try:
+            form = self._form(self._pages.store.get(run_id, with_tape=False), "queue")
+        except StoreError:
+            return None
+        if form is None or not form.given:
+            return None
+        link = LiveLinks().run(run_id)
+        return LastLabel(run_id=form.run_id, token=form.token, seen=form.seen, given=form.given, link=link)
+
+
+def _mode_of(run: StoredRun) -> str:
+    """The error mode that the diagnosis names, which is right where the diagnosis is."""
+    found = run.attribution
+    return found.error_mode.value if found is not None and found.error_mode is not None else ""
+
+
+def _row(queued: QueuedRun) -> QueueRow:
+    run = queued.run
+    return QueueRow(team=run.team, short=run.run_id[:_SHORT], link=LiveLinks().run(run.run_id), why=queued.why)

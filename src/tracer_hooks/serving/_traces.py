@@ -1,0 +1,255 @@
+"""Received spans, put together by trace until a run of them is stored; they may come late, twice, or never end."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import threading
+import time
+from collections import OrderedDict, deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tracer_hooks._background import Breaker, start_daemon
+from tracer_hooks._guard import guard, logger
+from tracer_hooks.datasets import runs_of
+from tracer_hooks.errors import StoreError
+from tracer_hooks.runtime import checked_diagnosis
+from tracer_hooks.runtime._archive import retain
+from tracer_hooks.runtime._options import make_options
+from tracer_hooks.schema import RunKind, RunOutcome, Trajectory, to_json
+from tracer_hooks.serving._spool import Segment, Spool
+from tracer_hooks.store import RunStore, StoredRun
+from tracer_hooks.telemetry import SpanRecord, decode_request, redacted_attribution, redacted_trajectory, suppressed
+
+MOST_SPANS = 20_000
+"""Spans that are kept of one trace."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TracePatience:
+    """How long is waited for the rest of a trace, in seconds."""
+
+    settle: float = 1.0
+    """After its last span, where none is missing: it has a root, and the parent of each of its spans."""
+    quiet: float = 30.0
+    """The same where one is missing."""
+    late: float = 60.0
+    """How long a stored trace that is complete still grows; later spans of it make a run of their own."""
+    idle: float = 1_800.0
+    """The same where a span is missing, for instance since the run goes on."""
+
+
+@dataclass(eq=False)
+class _Trace:
+    spans: dict[str, SpanRecord] = field(default_factory=dict)
+    segments: set[Segment] = field(default_factory=set)
+    touched: float = 0.0
+    is_stored: bool = False
+    """Whether all spans that came are stored."""
+    undiagnosed: int = 0
+    _seen: tuple[int, bool] = (0, False)
+    """Whether it was complete with so many spans."""
+
+    @property
+    def is_complete(self) -> bool:
+        if self._seen[0] != len(self.spans):
+            parents = [span.parent_id for span in self.spans.values()]
+            is_whole = None in parents and all(parent is None or parent in self.spans for parent in parents)
+            self._seen = (len(parents), is_whole)
+        return self._seen[1]
+
+
+class ReceivedTraces:
+    """Traces that other processes send, stored as runs by one thread and diagnosed where they failed.
+
+    Args:
+        path: The run store's file.
+        spool: Where their requests are kept until then.
+        patience: How long is waited.
+        most_bytes: Of the spool; beyond half of it, traces that are stored are not kept for late spans.
+    """
+
+    def __init__(
+        self, path: Path, spool: Spool, *, patience: TracePatience | None = None, most_bytes: int = 128 << 20
+    ) -> None:
+        self._spool, self._patience, self._most_bytes = spool, patience or TracePatience(), most_bytes
+        self._options = make_options(store=path)
+        self._store = RunStore(path, stays_open=True)
+        self._lock = threading.Lock()
+        self._traces: OrderedDict[str, _Trace] = OrderedDict()
+        self._to_diagnose: deque[tuple[str, str]] = deque()
+        """Ids of a trace and of its run."""
+        self._breaker = Breaker()
+        self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Begin to store, first what an earlier server left."""
+        self._thread = start_daemon(self._run, "tracer-hooks-received")
+
+    def stop(self) -> None:
+        """Begin nothing new; what is not stored stays in the spool."""
+        self._stopping.set()
+        if self._thread is not None:
+            self._thread.join(2.0)
+        self._store.close()
+
+    @property
+    def open(self) -> int:
+        """How many traces are not stored."""
+        with self._lock:
+            return sum(not trace.is_stored for trace in self._traces.values())
+
+    def add(self, spans: Iterable[SpanRecord], segment: Segment) -> int:
+        """Take spans that stand in ``segment``; gives how many are left out, since their trace has too many."""
+        left_out = 0
+        now = time.monotonic()
+        with self._lock:
+            for span in spans:
+                trace = self._traces.setdefault(span.trace_id, _Trace())
+                if span.span_id in trace.spans:  # sent again, since an answer was lost
+                    continue
+                if len(trace.spans) >= MOST_SPANS:
+                    left_out += 1
+                    continue
+                trace.spans[span.span_id] = span
+                trace.touched, trace.is_stored = now, False
+                if segment not in trace.segments:
+                    trace.segments.add(segment)
+                    self._spool.wait_for(segment, span.trace_id)
+        return left_out
+
+    # --- in the thread ---------------------------------------------------------------------------------------------
+    def _run(self) -> None:
+        for segment, body, is_json in self._spool.recovered():
+            with guard("read a request that was kept"):
+                self.add(decode_request(body, is_json=is_json).spans, segment)
+        while not self._stopping.wait(0.1):
+            with guard("store received runs"), suppressed():
+                self.work()
+
+    def work(self) -> None:
+        """Store what is over, diagnose one run, and forget what is done."""
+        if self._breaker.left_s > 0:
+            return
+        try:
+            self._store_due()
+            while self._to_diagnose and not self._due():
+                self._diagnose(*self._to_diagnose[0])
+                self._to_diagnose.popleft()
+            self._breaker.succeed()
+        except StoreError as error:
+            if not self._breaker.is_open:
+                logger.warning("tracer-hooks keeps received runs in its spool until they can be stored: %s", error)
+            self._breaker.fail()
+        self._forget_done()
+
+    def _due(self) -> list[tuple[str, _Trace]]:
+        now, patience = time.monotonic(), self._patience
+        with self._lock:
+            waiting = [(key, trace) for key, trace in self._traces.items() if not trace.is_stored]
+            return [
+                (key, trace)
+                for key, trace in waiting
+                if (age := now - trace.touched) >= patience.settle and (age >= patience.quiet or trace.is_complete)
+            ]
+
+    def _store_due(self) -> None:
+        for key, trace in self._due():
+            with self._lock:
+                spans = list(trace.spans.values())
+            for record in runs_of(spans, f"trace {key}"):
+                if record.trajectory is None:
+                    logger.warning("tracer-hooks cannot read a received run: %s", record.error)
+                    continue
+                run_id, is_open = self._keep(record.trajectory)
+                if is_open:
+                    trace.undiagnosed += 1
+                    self._to_diagnose.append((key, run_id))
+            with self._lock:
+                trace.is_stored = len(spans) == len(trace.spans)
+            retain(self._store.path, self._options.config.retention)
+
+    def _keep(self, found: Trajectory) -> tuple[str, bool]:
+        """Store a run, once; gives its id, and whether it is to be diagnosed.
+
+        A run that is there already is replaced by one that has all of its steps and more; what has none of them is
+        another part of the same trace, and stored beside it. A run that was not received is left as it is.
+        """
+        trajectory = redacted_trajectory(found, self._options.emitter.capture.record_policy)
+        has_failed = trajectory.outcome is RunOutcome.FAILED
+        if self._store.add(_received(trajectory)):
+            return trajectory.run_id, has_failed
+        there = self._store.get(trajectory.run_id, with_tape=False)
+        if there.kind is not RunKind.IMPORTED:
+            return there.run_id, False
+        new, old = _acts(trajectory), _acts(there.trajectory)
+        if new <= old:
+            return there.run_id, there.outcome is RunOutcome.FAILED and there.attribution is None
+        if old <= new:
+            self._store.save(_received(trajectory))
+            self._store.set_attribution(trajectory.run_id, None)
+            return trajectory.run_id, has_failed
+        digest = hashlib.sha256("\n".join(sorted(new)).encode()).hexdigest()[:8]
+        beside = trajectory.model_copy(update={"run_id": f"{trajectory.run_id}-{digest}"})
+        return beside.run_id, self._store.add(_received(beside)) and has_failed
+
+    def _diagnose(self, trace_id: str, run_id: str) -> None:
+        run = self._store.get(run_id, with_tape=False)
+        with guard("diagnose a received run"):
+            attributor = self._options.diagnostician_for(run.trajectory)
+            found = checked_diagnosis(attributor, run.trajectory)
+            if found is not None:
+                kept = redacted_attribution(found, self._options.emitter.capture.record_policy)
+                self._store.set_attribution(run_id, kept)
+        with self._lock:
+            if (trace := self._traces.get(trace_id)) is not None:
+                trace.undiagnosed -= 1
+
+    def _forget_done(self) -> None:
+        """Forget traces that are stored and diagnosed, and for which nobody waits any longer."""
+        now, patience = time.monotonic(), self._patience
+        is_much = self._spool.size > self._most_bytes / 2
+        with self._lock:
+            done = [
+                key
+                for key, trace in self._traces.items()
+                if trace.is_stored
+                and trace.undiagnosed == 0
+                and (
+                    is_much
+                    or (age := now - trace.touched) >= patience.idle
+                    or (age >= patience.late and trace.is_complete)
+                )
+            ]
+            forgotten = [(key, self._traces.pop(key)) for key in done]
+        if any(trace.segments for _, trace in forgotten):
+            _sync_store(self._store.path)
+        for key, trace in forgotten:
+            for segment in trace.segments:
+                self._spool.done(segment, key)
+        if self._spool.size:
+            self._spool.tidy()
+
+
+def _received(trajectory: Trajectory) -> StoredRun:
+    return StoredRun.of(trajectory, session_id=trajectory.run_id, kind=RunKind.IMPORTED)
+
+
+def _acts(trajectory: Trajectory) -> set[str]:
+    """What tells the steps of a run apart: their spans."""
+    return {step.span_id or to_json(step) for step in trajectory.steps}
+
+
+def _sync_store(path: Path) -> None:
+    """Have what was committed on the disk before its requests are removed: the store leaves that to the system."""
+    for place in (path, path.with_name(path.name + "-wal")):
+        with contextlib.suppress(OSError):
+            handle = os.open(place, os.O_RDONLY)
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)
