@@ -195,6 +195,8 @@ def refuse_deep(value: object) -> None:
 _BETWEEN = re.compile(r"[\s,]*")
 _LINE_SUFFIXES = (".jsonl", ".ndjson")
 _CHUNK = 1 << 20
+_MARK = b"\xef\xbb\xbf"
+"""What some programs begin a file in UTF-8 with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +237,36 @@ def json_pieces(path: Path) -> Iterator[JsonPiece]:
             yield JsonPiece(line + 1, error=f"the file breaks off: {str(error) or type(error).__name__}")
 
 
+def json_lines(path: Path, *, start: int, stop: int, first: int) -> Iterator[JsonPiece]:
+    """The JSON values on the lines of an unpacked file that begin at the byte ``start`` and end at ``stop``.
+
+    Args:
+        path: The file.
+        start: Where the first line begins, in bytes.
+        stop: Where the last line ends.
+        first: The number of the first line, from 1.
+    """
+    try:
+        with open_bytes(path) as file:
+            file.seek(start)
+            lines = _lines(file)
+            for line, raw in enumerate(iter(lambda: next(lines, b"") if file.tell() < stop else b"", b""), start=first):
+                if raw is None:
+                    yield JsonPiece(line, error=too_large("the line"))
+                    continue
+                cleaned = raw.removeprefix(_MARK) if line == 1 else raw
+                if cleaned.strip():
+                    yield _parse_line(line, cleaned)
+    except READ_ERRORS as error:
+        raise unreadable(path, error) from error
+
+
+def is_packed(path: Path) -> bool:
+    """Tell whether :func:`open_bytes` unpacks the file."""
+    with open(path, "rb") as file:
+        return file.read(6).startswith((_GZIP, _XZ))
+
+
 def _lines(file: IO[bytes]) -> Iterator[bytes | None]:
     """Each line; None in place of one that is too long to be read."""
     most = max_file_bytes()
@@ -252,7 +284,7 @@ def _first_line(lines: Iterator[bytes | None]) -> tuple[int, bytes | None]:
     for number, raw in enumerate(lines, start=1):
         if raw is None:
             return number, None
-        cleaned = raw.removeprefix(b"\xef\xbb\xbf") if number == 1 else raw
+        cleaned = raw.removeprefix(_MARK) if number == 1 else raw
         if cleaned.strip():
             return number, cleaned
     return 0, b""

@@ -6,21 +6,22 @@ suites' plain teams. The client needs ``openai``, which the extra ``judge`` brin
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+from email.utils import parsedate_to_datetime
+from functools import partial
+from typing import Any, Literal, Protocol, runtime_checkable
 
+from tracer_hooks._flight import CALLS, REQUESTS, Calls, GivenUp, gate_of
 from tracer_hooks._lazy import require
-from tracer_hooks.errors import EndpointError
+from tracer_hooks.errors import ConfigError, EndpointError
 from tracer_hooks.schema import Usage, to_text
 from tracer_hooks.telemetry import suppressed
-
-if TYPE_CHECKING:
-    import tenacity
 
 __all__ = [
     "BYTES_PER_TOKEN",
@@ -61,6 +62,12 @@ class Endpoint:
     """Sampling temperature; None leaves it to the server."""
     max_tokens: int | None = None
     """How long a reply may be, in tokens; None leaves it to the server."""
+    concurrency: int | None = None
+    """Requests that may be under way there, of all clients in this process together; None sets no limit."""
+
+    def __post_init__(self) -> None:
+        if self.concurrency is not None and self.concurrency < 1:
+            raise ConfigError(f"concurrency of an endpoint is {self.concurrency!r}, expected 1 or more, or None")
 
     @classmethod
     def from_env(cls, *, base_url: str = "", model: str = "") -> Endpoint:
@@ -69,6 +76,7 @@ class Endpoint:
             base_url=base_url or os.environ.get("OPENAI_BASE_URL", OPENAI),
             model=model or os.environ.get("OPENAI_MODEL", "gpt-4o-mini"),
             api_key=os.environ.get("OPENAI_API_KEY") or "unused",
+            concurrency=REQUESTS.get(),
         )
 
 
@@ -189,9 +197,13 @@ def endpoint_chat(endpoint: Endpoint, *, needed_by: str, timeout_s: float = 120.
 class EndpointClient:
     """Speaks OpenAI's Chat Completions API with one endpoint; may be shared by threads.
 
-    Requests that are refused with 429 or 5xx, or time out, are sent again with growing pauses, and so are those that
-    cannot be sent to an endpoint which has answered before; no others. A parameter that the server does not take is
-    left out from then on, and one that refuses a JSON schema is asked for any JSON object, then for plain text.
+    Requests that are refused with 429 or 5xx, time out or are broken off are sent again with growing pauses, and so are
+    those that cannot be sent to an endpoint which has answered before; no others. A parameter that the server does not
+    take is left out from then on, and one that refuses a JSON schema is asked for any JSON object, then for plain text.
+
+    Requests of all clients of one endpoint and key pass one gate, the oldest call first: ``endpoint.concurrency`` of
+    them may be under way. A 429, or a 503 with Retry-After, halves that number, which grows again with the answers,
+    and Retry-After holds all requests back. Such a refusal is no attempt while others are answered.
 
     Args:
         endpoint: Where the model is.
@@ -215,6 +227,10 @@ class EndpointClient:
         backoff_s: float = 1.0,
         extra_body: Mapping[str, Any] | None = None,
     ) -> None:
+        self._again = partial(
+            EndpointClient, endpoint, needed_by=needed_by, timeout_s=timeout_s, attempts=attempts, backoff_s=backoff_s,
+            extra_body=extra_body,
+        )  # fmt: skip
         self._openai = require("openai", extra="judge", feature=needed_by)
         self._client = self._openai.OpenAI(base_url=endpoint.base_url, api_key=endpoint.api_key, max_retries=0)
         self._model, self._timeout_s, self._attempts = endpoint.model, timeout_s, attempts
@@ -222,6 +238,11 @@ class EndpointClient:
         self._parameters, self._has_answered = ApiParameters(), False
         self.address = str(self._client.base_url)
         """The endpoint's URL as requests use it."""
+        self._gate, self._most = gate_of(self.address, endpoint.api_key), endpoint.concurrency
+
+    def __reduce__(self) -> tuple[Callable[[], EndpointClient], tuple[()]]:
+        """Sent to another process, it opens connections of its own."""
+        return self._again, ()
 
     def complete(self, request: ChatRequest, *, timeout_s: float | None = None) -> ChatCompletion:
         """Answer ``request``, within ``timeout_s`` seconds if they are given, retries included.
@@ -254,41 +275,69 @@ class EndpointClient:
         return self._send(fields, ApiParameters(), None)
 
     def _send(self, fields: Mapping[str, Any], parameters: ApiParameters, deadline: float | None) -> Any:
-        import tenacity
-
-        def send_once() -> Any:
-            left = math.inf if deadline is None else max(0.001, deadline - time.monotonic())
-            return self._client.chat.completions.create(
-                model=self._model, timeout=min(self._timeout_s, left), extra_body=self._extra_body, **fields
-            )
-
-        stop: Any = tenacity.stop_after_attempt(self._attempts)
-        if deadline is not None:
-            stop |= tenacity.stop_after_delay(max(0.0, deadline - time.monotonic()))
-        retrying = tenacity.Retrying(
-            retry=tenacity.retry_if_exception(lambda error: self._is_passing(error, parameters)),
-            wait=self._pause,
-            stop=stop,
-            reraise=True,
-        )
-        try:
-            answer = retrying(send_once)
-        except (self._openai.OpenAIError, ValueError) as error:  # ValueError: a body that is no JSON
-            raise self._readable(error) from error
+        calls = CALLS.get()
+        work = partial(self._answered, fields, parameters, deadline, calls)
+        answer = work() if calls is None else calls.run(work)
         choice = next(iter(getattr(answer, "choices", None) or ()), None)
         if getattr(choice, "message", None) is None:
             raise self._error("odd reply", f"gave no chat completion: {str(answer)[:_SHOWN]!r}")
         self._has_answered = True
         return answer
 
+    def _answered(
+        self, fields: Mapping[str, Any], parameters: ApiParameters, deadline: float | None, calls: Calls | None
+    ) -> Any:
+        """The answer of the attempt that gets one."""
+        ticket, failed, seen = self._gate.ticket(), 0, self._gate.answers
+        for number in itertools.count():
+            try:
+                return self._sent_once(ticket, fields, deadline, calls)
+            except (self._openai.OpenAIError, ValueError, TimeoutError) as error:  # ValueError: a body that is no JSON
+                failed += not (self._is_limit(error) and self._gate.answers > seen)
+                seen = self._gate.answers
+                left = math.inf if deadline is None else deadline - time.monotonic()
+                if failed >= self._attempts or left <= 0 or not self._is_passing(error, parameters):
+                    raise self._readable(error) from error
+                time.sleep(min(left, self._pause(error, number)))
+
+    def _sent_once(self, ticket: int, fields: Mapping[str, Any], deadline: float | None, calls: Calls | None) -> Any:
+        with self._gate.passage(ticket, self._most, deadline) as begun:
+            if calls is not None and calls.are_given_up:
+                raise GivenUp
+            left = self._timeout_s if deadline is None else max(0.001, deadline - begun)
+            try:
+                answer = self._client.chat.completions.create(
+                    model=self._model, timeout=min(self._timeout_s, left), extra_body=self._extra_body, **fields
+                )
+            except self._openai.APIStatusError as error:
+                if self._is_limit(error):
+                    self._gate.refused(begun, min(_MOST_WAIT_S, retry_after(error.response) or 0.0))
+                raise
+        self._gate.answered()
+        return answer
+
+    def _pause(self, error: Exception, number: int) -> float:
+        """Seconds before this call is sent again; the gate waits besides."""
+        asked = retry_after(getattr(error, "response", None))
+        if self._is_limit(error):
+            asked = 0.0 if asked else None  # 0 must not mean again and again
+        return min(_MOST_WAIT_S, self._backoff_s * 2.0 ** min(number, 10) if asked is None else asked)
+
+    def _is_limit(self, error: BaseException | None) -> bool:
+        """Test if a request was refused because there are too many."""
+        if isinstance(error, self._openai.RateLimitError):
+            return bool(error.code != "insufficient_quota")
+        is_busy = getattr(error, "status_code", None) == 503
+        return is_busy and retry_after(getattr(error, "response", None)) is not None
+
     def _is_passing(self, error: BaseException, parameters: ApiParameters) -> bool:
         """Test if sending the same once more may help."""
         if isinstance(error, self._openai.APITimeoutError):
             return True
         if isinstance(error, self._openai.APIConnectionError):
-            return self._has_answered
-        if isinstance(error, self._openai.RateLimitError):
-            return bool(error.code != "insufficient_quota")
+            return self._has_answered or type(error.__cause__).__name__ != "ConnectError"
+        if self._is_limit(error):
+            return True
         if isinstance(error, self._openai.APIStatusError):
             return bool(error.status_code >= 500 and not self._is_refusal(error, parameters))
         return False
@@ -298,12 +347,6 @@ class EndpointClient:
         if error.status_code in _REFUSALS:
             return True
         return bool(error.status_code >= 500 and parameters.are_blamed(*_complaint(error)))
-
-    def _pause(self, state: tenacity.RetryCallState) -> float:
-        error = state.outcome.exception() if state.outcome is not None else None
-        asked = retry_after(getattr(error, "response", None))
-        doubled = self._backoff_s * 2 ** (state.attempt_number - 1)
-        return min(_MOST_WAIT_S, doubled if asked is None else asked)
 
     def _reply(self, answer: Any, request: ChatRequest) -> ChatCompletion:
         choice = answer.choices[0]
@@ -323,7 +366,7 @@ class EndpointClient:
         )
 
     def _readable(self, error: Exception) -> EndpointError:
-        if isinstance(error, self._openai.APITimeoutError):
+        if isinstance(error, (self._openai.APITimeoutError, TimeoutError)):
             return self._error("timeout", "did not answer in time")
         if isinstance(error, self._openai.APIConnectionError):
             return self._error("unreachable", f"cannot be reached: {error.__cause__ or error}")
@@ -441,13 +484,17 @@ def label_logprobs(tokens: Sequence[Any], labels: Sequence[str]) -> dict[str, fl
 
 
 def retry_after(response: Any) -> float | None:
-    """Seconds that a server asks to wait, from either of the two headers."""
+    """Seconds that a server asks to wait, from either of the two headers; Retry-After may be a date."""
     headers = getattr(response, "headers", {})
     for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
+        given = headers.get(name, "")
         try:
-            value = float(headers.get(name, "")) / unit
-        except ValueError:  # absent, or a date
-            continue
+            value = float(given) / unit
+        except ValueError:
+            try:
+                value = parsedate_to_datetime(given).timestamp() - time.time()
+            except (ValueError, TypeError, OverflowError):  # absent, or neither a number nor a date
+                continue
         if math.isfinite(value) and value >= 0:
             return value
     return None

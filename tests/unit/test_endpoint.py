@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import sys
 from typing import Any
 
@@ -133,3 +134,10 @@ def test_the_former_places_still_have_their_names() -> None:
         assert repairs.ask is ask
     with pytest.warns(DeprecationWarning, match=r"tracer_hooks\.endpoint\.ChatCompletion"):
         assert repairs.Written("x", Usage()).text == "x"
+
+
+def test_a_client_that_is_sent_to_another_process_connects_by_itself() -> None:
+    with ScriptedLLM(["42"]) as llm:
+        client = pickle.loads(pickle.dumps(EndpointClient(at(llm), needed_by="a test", timeout_s=7)))
+        assert client.complete(ChatRequest(messages=(ChatMessage("user", "6 * 7?"),))).text == "42"
+    assert client._timeout_s == 7

@@ -19,7 +19,9 @@ from packaging.version import Version
 ROOT = Path(__file__).parents[2]
 REQUIREMENTS = ROOT / "requirements"
 UNLOCKED = {"torch"}
-LOCKED_EXTRAS = ("dev", "fit", "improve", "judge", "parquet")
+LOCKED_EXTRAS = ("dev", "fit", "improve", "judge", "parquet", "ray")
+_BRINGS = {"ray": "ray", "model": "torch", "train": "torch"}
+"""Extras that a set of tests may do without, by the module whose absence shows that."""
 _PIN = re.compile(r"^([A-Za-z0-9._-]+)(?:\[[^]]*\])?==([^\s;\\]+)", re.MULTILINE)
 
 
@@ -153,7 +155,7 @@ def test_all_that_users_install_is_listed_and_nothing_else(scripts: ModuleType) 
         assert unlisted == set(), f"run `make licenses`: {part} needs what THIRD_PARTY_LICENSES does not say"
         reached |= found.keys() | missing.keys()
     # What a package that is not installed here needs in turn cannot be known.
-    unknown = {"ray"} | (set() if find_spec("torch") else {"model", "train"})
+    unknown = {extra for extra, module in _BRINGS.items() if not find_spec(module)}
     assert {name for name, parts in needed_by.items() if name not in reached and not parts <= unknown} == set()
 
 

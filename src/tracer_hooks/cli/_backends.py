@@ -13,16 +13,21 @@ from tracer_hooks.config import CaptureConfig
 from tracer_hooks.errors import BackendError
 
 if TYPE_CHECKING:  # at run time with the work: help and usage errors need no records
-    from tracer_hooks.cli.diagnose import Diagnosed
+    from tracer_hooks.batch import Diagnosed
     from tracer_hooks.datasets import LoadedRecord
     from tracer_hooks.publishing import Destination
     from tracer_hooks.schema import Attribution, Trajectory
     from tracer_hooks.telemetry import Capture
 
 
+def is_store(target: str) -> bool:
+    """Tell whether a target is the URL of a run store."""
+    return target.startswith(("sqlite:", "postgresql:"))
+
+
 def is_url(target: str) -> bool:
-    """Tell whether a target is a URL, and no path or run."""
-    return "://" in target
+    """Tell whether a target is the URL of a backend, and no path, run or store."""
+    return "://" in target and not is_store(target)
 
 
 @dataclass(kw_only=True)

@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
@@ -14,14 +15,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tracer_hooks._flight import REQUESTS
+from tracer_hooks.cli.console import err
 from tracer_hooks.config import DEFAULT_STORE, parse_moment, parse_tags, sqlite_file, store_path
-from tracer_hooks.errors import ConfigError, StoreError, TrajectoryError
+from tracer_hooks.errors import ConfigError, ReplayError, StoreError, TracerHooksError, TrajectoryError
 
 if TYPE_CHECKING:  # at run time with the work: help needs no records
     from tracer_hooks.datasets import LoadedRecord, OutcomeOverride
     from tracer_hooks.endpoint import Chat
     from tracer_hooks.schema import FindingKind
-    from tracer_hooks.store import RunStore
+    from tracer_hooks.store import RunStore, StoredRun
 
 
 class Format(StrEnum):
@@ -34,6 +37,13 @@ class Format(StrEnum):
     AGENTRX = "agentrx"
     TRAIL = "trail"
     OTLP = "otlp"
+
+
+class Engine(StrEnum):
+    """Place where the work is done."""
+
+    LOCAL = "local"
+    RAY = "ray"
 
 
 class OutcomeName(StrEnum):
@@ -110,7 +120,26 @@ MaxRuns = Annotated[int | None, typer.Option(help="Stop after so many runs.", mi
 MaxTokens = Annotated[int | None, typer.Option(help="Stop after so many tokens.", min=1)]
 MaxSeconds = Annotated[float | None, typer.Option(help="Stop after so many seconds.", min=0)]
 Workers = Annotated[int, typer.Option(help="Runs that go on at the same time.", min=1)]
+Address = Annotated[
+    str | None, typer.Option(help="The Ray cluster's address; default RAY_ADDRESS, else one that is started here.")
+]
 Seed = Annotated[int, typer.Option(help="Of every random choice.")]
+
+
+def _keep_to(concurrency: int | None) -> int | None:
+    """Have whatever asks a model keep to it."""
+    if concurrency is not None:
+        REQUESTS.set(concurrency)
+    return concurrency
+
+
+def concurrency_option(*, hidden: bool = False) -> Any:
+    """``--concurrency N``."""
+    words = "Requests to a model that are under way at the same time; a judge has 4."
+    return typer.Option("--concurrency", help=words, min=1, metavar="N", callback=_keep_to, hidden=hidden)
+
+
+Concurrency = Annotated[int | None, concurrency_option()]
 
 
 def tool_option(when: str) -> Any:
@@ -257,6 +286,70 @@ def model_chat(base_url: str, model: str, *, needed_by: str) -> Chat:
     from tracer_hooks.endpoint import Endpoint, endpoint_chat
 
     return endpoint_chat(Endpoint.from_env(base_url=base_url, model=model), needed_by=needed_by)
+
+
+def file_text(file: Path, *, option: str) -> str:
+    """The text of a file that an option names."""
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is no UTF-8 text"
+        raise ConfigError(f"{option}: {str(file)!r} cannot be read: {reason}. Run: ls -l {file}") from error
+
+
+def team_of(
+    run: StoredRun, team: str | None, check: str | None, *, expected: str | None, option: str, again: str
+) -> tuple[str, Any, Any]:
+    """What builds the team of a stored run: its name, itself, and what checks its runs, which may be None.
+
+    Without a team both are taken from the run's record, and said before any of it is loaded; a check that is given
+    comes first. The record of an imported run is a stranger's word, and loads nothing.
+
+    Args:
+        run: The run.
+        team: What builds the team, if it is given.
+        check: What checks the runs, if it is given.
+        expected: The expected answer, if it is given: then no check is taken from the record.
+        option: How the team is given.
+        again: The command with a team, for where there is none.
+    """
+    from tracer_hooks.schema import RunKind
+
+    source = None if team is not None or run.kind is RunKind.IMPORTED else run.source
+    recorded = {}
+    if source is not None and source.built_by:
+        team = recorded["team"] = source.built_by
+        if source.checked_by and check is None and expected is None:
+            check = recorded["check"] = source.checked_by
+    if team is None:
+        raise ConfigError(
+            f"run {run.run_id!r} cannot be made again without its team; expected what builds it. Run: {again}"
+        )
+    if recorded:
+        said = ", ".join(f"{what} {name}" for what, name in recorded.items())
+        err().print(f"{said} (recorded with the run)", soft_wrap=True)
+    try:
+        with redirect_stdout(sys.stderr):  # what the user's code prints is no part of our document
+            return team, load_object(team, option=option), load_function(check, option="--check")
+    except ConfigError as error:
+        if not recorded:
+            raise
+        raise ConfigError(f"{error}. That is how it was when the run was made; if it has moved: {again}") from error
+
+
+@contextmanager
+def team_at_work(team: str, *, option: str) -> Iterator[None]:
+    """Send what the team prints to stderr; an error that is not ours is its factory's, since a run keeps its own."""
+    try:
+        with redirect_stdout(sys.stderr):
+            yield
+    except TracerHooksError:
+        raise
+    except Exception as error:
+        raise ReplayError(
+            f"the team {team!r} could not be built again: {type(error).__name__}: {error}. Call it once by "
+            f"itself to see where, or give another one with {option}"
+        ) from error
 
 
 def load_object(named: str, *, option: str) -> Any:

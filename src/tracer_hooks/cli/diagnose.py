@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
-from functools import cache, partial
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tracer_hooks._lazy import require
-from tracer_hooks.cli._backends import BackendRuns, is_url
+from tracer_hooks._text import counted
+from tracer_hooks.cli._backends import BackendRuns, is_store, is_url
 from tracer_hooks.cli._options import (
+    Address,
+    Concurrency,
+    Engine,
     Expected,
     Failed,
     FileFormat,
@@ -35,22 +36,13 @@ from tracer_hooks.cli.console import FAILED, ProgressDisplay, err, out, print_js
 from tracer_hooks.errors import ConfigError, StoreError
 
 if TYPE_CHECKING:  # at run time with the work: help and usage errors need no records
-    from tracer_hooks.datasets import LoadedRecord, OutcomeOverride, OutcomeSource
-    from tracer_hooks.diagnosis import Attributor
+    from tracer_hooks.batch import BatchCounts, Diagnosed, DiagnoseSettings, Part
+    from tracer_hooks.datasets import LoadedRecord
     from tracer_hooks.report import ReportRun
-    from tracer_hooks.schema import Attribution, Trajectory
-    from tracer_hooks.telemetry import LateEmitter
+    from tracer_hooks.schema import Attribution
 
 _BATCH = 64
 _TRACES = 100
-_ANSWER = "the final answer"
-
-
-class Engine(StrEnum):
-    """Place where the work is done."""
-
-    LOCAL = "local"
-    RAY = "ray"
 
 
 def diagnose_command(
@@ -58,8 +50,8 @@ def diagnose_command(
         list[str],
         typer.Argument(
             metavar="PATH|RUN|URL...",
-            help="Files, folders, ids of stored runs, or projects such as phoenix://localhost:6006/project and "
-            "mlflow://localhost:5000/experiment.",
+            help="Files, folders, ids of stored runs, run stores such as sqlite:///runs.sqlite, or projects such as "
+            "phoenix://localhost:6006/project and mlflow://localhost:5000/experiment.",
             show_default=False,
         ),
     ],
@@ -72,7 +64,16 @@ def diagnose_command(
     as_json: Json = False,
     as_markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown, for an issue or a message.")] = False,
     report: Report = None,
-    engine: Annotated[Engine, typer.Option(help="Work in this process, or spread over a Ray cluster.")] = Engine.LOCAL,
+    out_file: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="Write results to a file, JSON lines or Parquet; the same command goes on."),
+    ] = None,
+    engine: Annotated[
+        Engine, typer.Option(help="Work in this process, or on a Ray cluster; of files only with --out.")
+    ] = Engine.LOCAL,
+    address: Address = None,
+    workers: Annotated[int, typer.Option(help="Processes of the Ray cluster that are at work.", min=1)] = 2,
+    worker_gpus: Annotated[float, typer.Option(help="The share of a GPU that each of them has.", min=0)] = 0.0,
     passing: Annotated[
         Path | None,
         typer.Option(help="Runs of the team that passed, a file or folder, to compare with.", metavar="PATH"),
@@ -80,6 +81,7 @@ def diagnose_command(
     explain: Annotated[
         bool, typer.Option("--explain", help="Also have the judge's model say what each diagnosis means.")
     ] = False,
+    concurrency: Concurrency = None,
     since: Since = None,
     limit: Annotated[int | None, typer.Option(help="So many traces of a URL at most; default 100.", min=1)] = None,
     no_publish: Annotated[
@@ -93,30 +95,34 @@ def diagnose_command(
     you know them. What you say holds for every run that is read. The diagnosis of a stored run is kept with it.
 
     Of a URL the newest traces are read that Phoenix or MLflow shows as failed, all of them if you say how they ended,
-    and each diagnosis is written to its trace.
+    and each diagnosis is written to its trace. Of a store all failed runs are diagnosed that have no diagnosis, which
+    is kept with them.
     """
+    from tracer_hooks.batch import DiagnoseSettings
     from tracer_hooks.datasets import OutcomeOverride
-    from tracer_hooks.diagnosis import explainer
-    from tracer_hooks.telemetry import LateEmitter
 
-    if as_json and as_markdown:
-        raise ConfigError("--json and --markdown exclude each other, expected one of them")
+    in_parts = out_file is not None or engine is Engine.RAY or any(map(is_store, targets))
+    if as_markdown and (as_json or in_parts):
+        raise ConfigError("--markdown excludes --json, and results in a file or store, expected one of them")
+    if report is not None and in_parts:
+        raise ConfigError("--report excludes results in a file or store. Run: tracer-hooks report --out site")
     stated = stated_by(failed=failed, outcome=outcome, reason=reason, expected=expected)
+    settings = DiagnoseSettings(
+        attributor=attributor, passing=passing, stated=stated, explain=explain, concurrency=concurrency
+    )
     backends = _backends(targets, since, limit, no_publish, only_failed=stated == OutcomeOverride())
-    attributor_of(attributor, passing)  # a wrong name or a missing extra ends the call before any work
-    explained = explainer(explain)
-    attribute: Callable[..., Iterator[Attribution | str]] = _in_process
-    if engine is Engine.RAY:
-        attribute = partial(_on_ray, require("ray", extra="ray", feature="diagnosing on a Ray cluster"))
-    emitter = LateEmitter()  # for a command that runs under opentelemetry-instrument
+    if in_parts:
+        parts = _parts(targets, file_format, backends)
+        _in_batch(parts, backends, settings, out_file, engine, (address, workers, worker_gpus), as_json=as_json)
+        return
+    settings.prepare()  # a wrong name or a missing extra ends the call before any work
     stored: set[str] = set()
     records = _records(targets, file_format, store, stored, backends)
     results = []
     with ProgressDisplay(err(), transient=True, on_terminals_only=True, hidden=as_json) as progress:
         progress.update("runs", "diagnosing", 0, None)
-        while batch := list(itertools.islice(records, _BATCH)):
-            answers = partial(attribute, attributor, passing, expected)
-            for result in _diagnosed(batch, stated, answers, explained, emitter):
+        with closing(_one_by_one(records, settings)) as found:
+            for result in found:
                 results.append(result)
                 progress.update("runs", "diagnosing", len(results), None)
                 if as_markdown:
@@ -133,6 +139,87 @@ def diagnose_command(
         _summarise(results)
     if not is_written or any(result.error is not None for result in results):
         raise typer.Exit(FAILED)
+
+
+def _one_by_one(records: Iterator[LoadedRecord], settings: DiagnoseSettings) -> Generator[Diagnosed, None, None]:
+    from tracer_hooks.batch import diagnosed
+    from tracer_hooks.telemetry import LateEmitter
+
+    emitter = LateEmitter()  # for a command that runs under opentelemetry-instrument
+    while batch := list(itertools.islice(records, _BATCH)):
+        with closing(diagnosed(batch, settings)) as found:
+            for result in found:
+                if result.trajectory is not None and result.attribution is not None:
+                    emitter.emit(result.trajectory, result.attribution)
+                yield result
+
+
+def _in_batch(
+    parts: Iterator[Part],
+    backends: BackendRuns,
+    settings: DiagnoseSettings,
+    out_file: Path | None,
+    engine: Engine,
+    cluster: tuple[str | None, int, float],
+    *,
+    as_json: bool,
+) -> None:
+    """Diagnose in parts, into a file or the store, and print what it came to."""
+    from tracer_hooks.batch import BatchJob, RecordsPart, in_process, on_ray
+
+    address, workers, gpus = cluster
+    does = on_ray(address=address, workers=workers, gpus=gpus) if engine is Engine.RAY else in_process
+    settings.prepare()
+    job = BatchJob(parts, settings, out=out_file)
+    told: list[BatchCounts] = []
+    with ProgressDisplay(err(), transient=True, on_terminals_only=True, hidden=as_json) as progress:
+
+        def show(counts: BatchCounts) -> None:
+            progress.update("runs", f"{counted(counts.runs, 'run')} diagnosed", counts.parts, len(job.parts))
+            told.append(counts)
+
+        try:
+            counts = job.run(does, show)
+        except KeyboardInterrupt:
+            done = told[-1] if told else None
+            progress.say(f"stopped after {counted(done.runs if done else 0, 'run')}; the same command goes on")
+            raise typer.Exit(FAILED) from None
+        read = [record for part in job.parts if isinstance(part, RecordsPart) for record in part.records]
+        is_written = backends.write_back([_answered(each, job.answers, settings) for each in read], progress)
+    without = counts.runs - counts.named - counts.failed
+    if as_json:
+        place = None if out_file is None else str(out_file)
+        print_json(
+            {"out": place, "runs": counts.runs, "named": counts.named, "without": without, "failed": counts.failed}
+        )
+    else:
+        _say_counts(counts.runs, counts.named, without, counts.failed)
+        if out_file is not None:
+            err().print(f"results: {out_file}", soft_wrap=True)
+    if counts.failed or not is_written:
+        raise typer.Exit(FAILED)
+
+
+def _answered(record: LoadedRecord, answers: Mapping[str, Attribution], settings: DiagnoseSettings) -> Diagnosed:
+    from tracer_hooks.batch import Diagnosed
+
+    run = None if record.trajectory is None else settings.stated.of(record.trajectory).trajectory
+    return Diagnosed(source=record.source, trajectory=run, attribution=answers.get(record.source))
+
+
+def _parts(targets: Sequence[str], file_format: Format, backends: BackendRuns) -> Iterator[Part]:
+    from tracer_hooks.batch import record_parts, store_parts
+    from tracer_hooks.datasets import parts_of
+
+    for target in targets:
+        if is_store(target):
+            yield from store_parts(target)
+        elif is_url(target):
+            yield from record_parts(backends.read(target))
+        elif not is_path(target):
+            raise ConfigError(f"there is no file or folder {target!r}. Of a stored run: tracer-hooks diagnose {target}")
+        else:
+            yield from parts_of(target, format=file_format.value)
 
 
 def _backends(
@@ -172,160 +259,6 @@ def _keep(store: Path | None, results: Sequence[Diagnosed]) -> None:
             err().print(f"the diagnosis is not kept with the run: {error}", style="yellow", soft_wrap=True)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Diagnosed:
-    """One input with its diagnosis or its error."""
-
-    source: str
-    trajectory: Trajectory | None = None
-    attribution: Attribution | None = None
-    error: str | None = None
-    outcome_source: OutcomeSource = "trace"
-    note: str = ""
-    """Who decided the outcome, in a sentence; empty where the trace did."""
-
-    @property
-    def missing(self) -> tuple[str, ...]:
-        """Return what the trace lacks, in words."""
-        from tracer_hooks.datasets import lacks
-
-        if self.trajectory is None:
-            return ()
-        found = lacks(self.trajectory)  # a conversation's last message is its answer, so that it lacks none
-        return found if self.trajectory.trace_id is not None else tuple(part for part in found if part != _ANSWER)
-
-    @property
-    def told(self) -> tuple[Trajectory, Attribution] | None:
-        """Return run and diagnosis where that says something of the trace: the run failed, or a step is named."""
-        if self.trajectory is None or self.attribution is None:
-            return None
-        is_named = self.attribution.certainty in ("clear", "likely")
-        return (self.trajectory, self.attribution) if is_named or self.trajectory.outcome == "failed" else None
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Return what a reader should know beside the diagnosis."""
-        return tuple(note for note in (self.note, _fidelity(self.missing)) if note)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The result as the command line's contract has it."""
-        if self.attribution is None or self.trajectory is None:
-            return {"source": self.source, "error": self.error or "no diagnosis"}
-        run = self.trajectory
-        data = self.attribution.model_dump(mode="json", include=set(_ORDER))
-        blamed = None if self.attribution.step is None else run.steps[self.attribution.step]
-        data.update(
-            certainty=self.attribution.certainty,
-            headline=self.attribution.headline,
-            abstention_reason=self.attribution.abstained_reason,
-            outcome=run.outcome.value,
-            outcome_reason=run.outcome_reason,
-            outcome_source=self.outcome_source,
-            lacks=list(self.missing),
-            team=run.team,
-            trace_id=run.trace_id,
-            span_id=None if blamed is None else blamed.span_id,
-            final_answer=run.final_output,
-            findings=[{key: each[key] for key in _FINDING} for each in data["findings"]],
-            provenance=[{key: each[key] for key in _LINK} for each in data["provenance"]],
-            evidence=[self._with_agent(each) for each in data["evidence"]],
-        )
-        result = {"source": self.source, **{key: data[key] for key in _ORDER}}
-        if (words := self.attribution.explanation) is not None:
-            result["explanation"] = {**words.model_dump(mode="json", exclude={"usage"}), "tokens": words.usage.total}
-        return result
-
-    def _with_agent(self, evidence: dict[str, Any]) -> dict[str, Any]:
-        steps = self.trajectory.steps if self.trajectory is not None else ()
-        place = evidence.pop("step")
-        return {"step": place, "agent": steps[place].agent if place < len(steps) else None, **evidence}
-
-
-_ORDER = (
-    "run_id", "outcome", "outcome_reason", "outcome_source", "agent", "step", "certainty", "error_mode", "confidence",
-    "agent_confidence", "candidates", "faults", "evidence", "provenance", "abstained", "abstention_reason", "lacks",
-    "attributor", "elapsed_s", "headline", "findings", "advice", "expected", "got", "final_answer", "team", "trace_id",
-    "span_id",
-)  # fmt: skip
-_FINDING = ("kind", "detail", "step", "agent", "quote", "text", "values")
-_LINK = ("value", "step", "origin", "source")
-
-
-def _diagnosed(
-    batch: Sequence[LoadedRecord],
-    stated: OutcomeOverride,
-    attribute: Callable[[Sequence[Trajectory]], Iterator[Attribution | str]],
-    explained: Callable[[Trajectory, Attribution], Attribution],
-    emitter: LateEmitter,
-) -> Iterator[Diagnosed]:
-    read = [
-        stated.of(record.trajectory) if record.error is None and record.trajectory is not None else None
-        for record in batch
-    ]
-    answers = attribute([run.trajectory for run in read if run is not None])
-    for record, run in zip(batch, read, strict=True):
-        if run is None:
-            yield Diagnosed(source=record.source, error=str(record.error or "no trajectory"))
-            continue
-        answer = next(answers)
-        found = None if isinstance(answer, str) else explained(run.trajectory, answer)
-        if found is not None:
-            emitter.emit(run.trajectory, found)
-        yield Diagnosed(
-            source=record.source,
-            trajectory=run.trajectory,
-            attribution=found,
-            error=answer if isinstance(answer, str) else None,
-            outcome_source=run.source,
-            note=run.note,
-        )
-
-
-def _on_ray(
-    ray: Any, attributor: str, passing: Path | None, expected: str | None, trajectories: Sequence[Trajectory]
-) -> Iterator[Attribution | str]:
-    remote = ray.remote(attribute_one)
-    return iter(ray.get([remote.remote(attributor, trajectory, passing, expected) for trajectory in trajectories]))
-
-
-def _in_process(
-    attributor: str, passing: Path | None, expected: str | None, trajectories: Sequence[Trajectory]
-) -> Iterator[Attribution | str]:
-    from tracer_hooks.diagnosis import diagnose_each
-
-    asked = ((trajectory, expected) for trajectory in trajectories)
-    for answer in diagnose_each(asked, attributor=attributor_of(attributor, passing)):
-        yield f"{type(answer).__name__}: {answer}" if isinstance(answer, Exception) else answer
-
-
-@cache
-def attributor_of(name: str, passing: Path | None) -> Attributor:
-    """The attributor of a call, made once in each process: making it may read a model."""
-    from tracer_hooks.diagnosis import EnsembleAttributor, Scorer, get_attributor
-
-    if passing is None:
-        return get_attributor(name)
-    from tracer_hooks.diagnosis import ContrastAttributor
-    from tracer_hooks.runtime import FiledRuns
-
-    contrast = ContrastAttributor(passing=FiledRuns(passing))
-    if name == contrast.name:
-        return contrast
-    made = EnsembleAttributor() if name == "auto" else get_attributor(name)
-    if isinstance(made, EnsembleAttributor):
-        return made.with_member(contrast.name, contrast)
-    if isinstance(made, Scorer):
-        return EnsembleAttributor({made.name: made}, shares={made.name: 1.0}).with_member(contrast.name, contrast)
-    raise ConfigError(f"the attributor {name!r} cannot be joined with passing runs, expected 'contrast' or 'ensemble'")
-
-
-def attribute_one(
-    attributor: str, trajectory: Trajectory, passing: Path | None = None, expected: str | None = None
-) -> Attribution | str:
-    """The diagnosis of one trajectory, or the reason why there is none."""
-    return next(_in_process(attributor, passing, expected, [trajectory]))
-
-
 def _write_report(report: Path, results: Sequence[Diagnosed]) -> None:
     from tracer_hooks.report import IndexEntry, write_html, write_index
 
@@ -345,14 +278,6 @@ def _report_run(result: Diagnosed) -> ReportRun | None:
         return None
     attempt = ReportAttempt(number=1, trajectory=result.trajectory, attribution=result.attribution, notes=result.notes)
     return ReportRun(attempts=[attempt])
-
-
-def _fidelity(missing: Sequence[str]) -> str:
-    """One sentence on what a trace lacks; empty where nothing is missing."""
-    if not missing:
-        return ""
-    listed = missing[0] if len(missing) == 1 else f"{', '.join(missing[:-1])} and {missing[-1]}"
-    return f"This trace lacks {listed}: expect lower accuracy."
 
 
 def _show(result: Diagnosed) -> None:
@@ -386,11 +311,11 @@ def _summarise(results: Sequence[Diagnosed]) -> None:
     """How many runs came to what; of one run that was diagnosed, nothing that does not stand above."""
     found = [result.attribution for result in results if result.attribution is not None]
     named = sum(each.certainty in ("clear", "likely") for each in found)
-    parts = (
-        (named, "with a step to blame"),
-        (len(found) - named, "without"),
-        (len(results) - len(found), "that could not be diagnosed"),
-    )
     if len(results) > 1:
-        said = ", ".join(f"{count} {words}" for count, words in parts if count)
-        err().print(f"{len(results)} runs: {said}", soft_wrap=True)
+        _say_counts(len(results), named, len(found) - named, len(results) - len(found))
+
+
+def _say_counts(runs: int, named: int, without: int, failed: int) -> None:
+    parts = ((named, "with a step to blame"), (without, "without"), (failed, "that could not be diagnosed"))
+    said = ", ".join(f"{count} {words}" for count, words in parts if count)
+    err().print(f"{counted(runs, 'run')}{': ' if said else ''}{said}", soft_wrap=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tracer_hooks.cli._options import Json, existing_paths
+from tracer_hooks.cli._options import Concurrency, Json, existing_paths
 from tracer_hooks.cli.console import FAILED, ProgressDisplay, err, out, print_json, writing_page
 
 if TYPE_CHECKING:  # at run time with the work: help and usage errors need no records
@@ -41,6 +41,7 @@ def eval_command(
     ] = None,
     detection: Annotated[bool, typer.Option(help="Also diagnose every run with its outcome withheld.")] = True,
     limit: Annotated[int | None, typer.Option(help="So many runs at most, drawn at random.", min=1)] = None,
+    concurrency: Concurrency = None,
     seed: Annotated[int, typer.Option(help="Of the draw, the folds and the bootstrap.")] = 0,
     as_json: Json = False,
     html: Annotated[Path | None, typer.Option(help="Also write a page.", metavar="FILE.html")] = None,

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
-from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,9 +16,10 @@ from tracer_hooks.cli._options import (
     RunId,
     Store,
     existing_store,
-    load_function,
-    load_object,
+    file_text,
     needed_store,
+    team_at_work,
+    team_of,
     tool_option,
     tool_rules,
 )
@@ -31,13 +30,18 @@ from tracer_hooks.errors import ConfigError
 if TYPE_CHECKING:  # at run time with the work: help needs no records
     from tracer_hooks.replay import Trial
 
+_TEAM = "MODULE:build_team"
+
 
 def fork_command(
     run: RunId,
     at: Annotated[int, typer.Option("--at", help="The step to run on from.", min=0, metavar="K")],
     team: Annotated[
         str | None,
-        typer.Argument(metavar="[MODULE:build_team]", help="What builds the team; path/to/file.py:NAME will do."),
+        typer.Argument(
+            metavar="[MODULE:build_team]",
+            help="What builds the team, path/to/file.py:NAME will do; default what is recorded with the run.",
+        ),
     ] = None,
     say: Annotated[str | None, typer.Option(help="The reply that the agent of step K gives.", metavar="TEXT")] = None,
     result: Annotated[str | None, typer.Option(help="What the tool of step K returns.", metavar="VALUE")] = None,
@@ -56,11 +60,9 @@ def fork_command(
 
     with existing_store(store) as kept:
         stored = kept.get(run)
-    if team is None:
-        raise ConfigError(
-            f"run {stored.run_id!r} cannot be made again without its team; expected what builds it. Run: "
-            f"tracer-hooks fork {run} MODULE:build_team --check MODULE:check --at {at} --say TEXT"
-        )
+    told, rules = _prompts(prompt) or None, tool_rules(tool, others=None) or None
+    again = f"tracer-hooks fork {run} {_TEAM} --check MODULE:check --at {at} --say TEXT"
+    team, build_team, checked_by = team_of(stored, team, check, expected=expected, option=_TEAM, again=again)
     progress = TrialProgress(err(), f"step {at}")
     made = 0
 
@@ -70,18 +72,18 @@ def fork_command(
         progress.trial_ended(trial)
 
     try:
-        with redirect_stdout(sys.stderr), progress:  # what the user's code prints is no part of our document
+        with progress, team_at_work(team, option=_TEAM):
             found = fork(
                 stored,
                 at=at,
                 say=say,
                 result=result,
-                prompts=_prompts(prompt) or None,
+                prompts=told,
                 n=n,
-                build_team=load_object(team, option="MODULE:build_team"),
-                check=load_function(check, option="--check"),
+                build_team=build_team,
+                check=checked_by,
                 expected=expected,
-                tools=tool_rules(tool, others=None) or None,
+                tools=rules,
                 store=needed_store(store),
                 on_trial=count,
             )
@@ -121,8 +123,5 @@ def _prompts(given: Sequence[str]) -> dict[str, str]:
         agent, _, file = each.partition("=")
         if not (agent and file):
             raise ConfigError(f"--prompt is {each!r}, expected AGENT=FILE, as in --prompt writer=writer.txt")
-        try:
-            found[agent] = Path(file).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(f"--prompt: {file!r} cannot be read ({error}). Run: ls -l {file}") from error
+        found[agent] = file_text(Path(file), option="--prompt")
     return found

@@ -16,7 +16,14 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsed
 from rich.text import Text
 
 from tracer_hooks._text import on_screen
-from tracer_hooks.cli._options import load_function, load_object, model_chat, needed_store, work_folder
+from tracer_hooks.cli._options import (
+    concurrency_option,
+    load_function,
+    load_object,
+    model_chat,
+    needed_store,
+    work_folder,
+)
 from tracer_hooks.cli.console import FAILED, ProgressDisplay, err, print_json, writing_page
 from tracer_hooks.cli.console import out as out_console
 from tracer_hooks.cli.prompts import diff_text
@@ -68,7 +75,8 @@ def improve_command(
     metric_calls: Annotated[int, _rare("Runs of the team that the search may take.", min=1)] = 200,
     pairs: Annotated[int, _rare("Pairs of runs, new prompts against old, that the trial may take.", min=10)] = 200,
     attributor: Annotated[str, _rare("Who diagnoses the failures.")] = "auto",
-    workers: Annotated[int, _rare("Runs that go on at the same time.", min=1)] = 4,
+    workers: Annotated[int, _rare("Runs of the team that go on at the same time.", min=1)] = 4,
+    concurrency: Annotated[int | None, concurrency_option(hidden=True)] = None,
     max_tokens: Annotated[int | None, _rare("Stop after so many tokens.", min=1)] = None,
     max_seconds: Annotated[float | None, _rare("Stop after so many seconds.", min=0)] = None,
     max_cost: Annotated[float | None, _rare("Stop after so much money; needs the prices.", min=0)] = None,

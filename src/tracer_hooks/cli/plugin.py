@@ -16,9 +16,12 @@ from tracer_hooks._lazy import lazy_names
 
 if TYPE_CHECKING:
     from tracer_hooks._lazy import require as require
+    from tracer_hooks.cli._options import Address as Address
     from tracer_hooks.cli._options import Answer as Answer
     from tracer_hooks.cli._options import BuildTeam as BuildTeam
     from tracer_hooks.cli._options import Check as Check
+    from tracer_hooks.cli._options import Concurrency as Concurrency
+    from tracer_hooks.cli._options import Engine as Engine
     from tracer_hooks.cli._options import Json as Json
     from tracer_hooks.cli._options import MaxRuns as MaxRuns
     from tracer_hooks.cli._options import MaxSeconds as MaxSeconds

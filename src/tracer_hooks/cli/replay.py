@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, redirect_stdout
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,20 +19,22 @@ from tracer_hooks.cli._options import (
     RunId,
     Store,
     existing_store,
-    load_function,
-    load_object,
+    file_text,
     model_chat,
+    team_at_work,
+    team_of,
     tool_option,
     tool_rules,
 )
 from tracer_hooks.cli.console import FAILED, TrialProgress, err, out, print_json
-from tracer_hooks.errors import ConfigError, ReplayError, TapeMismatchError, TracerHooksError
+from tracer_hooks.errors import ConfigError, TapeMismatchError
 
 if TYPE_CHECKING:  # at run time with the work: help and usage errors need no team
     from tracer_hooks.replay import Arm, Correction, Counterfactual, DecisiveSearch, Proposer, Replayed
     from tracer_hooks.schema import Usage
     from tracer_hooks.store import StoredRun
 
+_TEAM = "--team MODULE:NAME"
 _WORTH_SAYING = 0.5
 """A step that is likelier than all others together."""
 
@@ -55,7 +55,11 @@ def replay_command(
         bool, typer.Option("--find", help="Find the earliest step whose correction saves the run.")
     ] = False,
     team: Annotated[
-        str | None, typer.Option(help="What builds the team; path/to/file.py:NAME will do.", metavar="MODULE:NAME")
+        str | None,
+        typer.Option(
+            help="What builds the team, path/to/file.py:NAME will do; default what is recorded with the run.",
+            metavar="MODULE:NAME",
+        ),
     ] = None,
     check: Annotated[str | None, typer.Option(help="What says whether a run succeeded.", metavar="MODULE:NAME")] = None,
     expected: Answer = None,
@@ -102,23 +106,19 @@ def replay_command(
         stored = kept.get(run)
     if task is not None:
         stored = stored.model_copy(update={"task": task})
-    if team is None:
-        raise ConfigError(
-            f"run {stored.run_id!r} cannot be made again without its team; expected what builds it. "
-            f"Run: tracer-hooks replay {run} --team MODULE:build_team"
-        )
-    with redirect_stdout(sys.stderr):  # what the user's code prints is no part of our document
-        arguments = {
-            "build_team": load_object(team, option="--team"),
-            "check": load_function(check, option="--check"),
-            "expected": expected,
-            "tools": tool_rules(tool, others=None) or None,
-            "mode": "lenient" if lenient else "strict",
-        }
+    again = f"tracer-hooks replay {run} --team MODULE:build_team"
+    team, build_team, checked_by = team_of(stored, team, check, expected=expected, option="--team", again=again)
+    arguments = {
+        "build_team": build_team,
+        "check": checked_by,
+        "expected": expected,
+        "tools": tool_rules(tool, others=None) or None,
+        "mode": "lenient" if lenient else "strict",
+    }
     if step is None and not find:
         _replay_whole(stored, team, arguments, as_json=as_json)
         return
-    with TrialProgress(err(), "searching" if find else f"step {step}") as progress, _team_at_work(team):
+    with TrialProgress(err(), "searching" if find else f"step {step}") as progress, team_at_work(team, option=_TEAM):
         arguments |= {
             "trials": trials,
             "suspect_trials": suspect_trials,
@@ -153,7 +153,7 @@ def _correction(
     if guidance is not None:
         return Correction(guidance=guidance)
     if file is not None:
-        return Correction(content=_text_of(file))
+        return Correction(content=file_text(file, option="--correction-file"))
     return None if text is None else Correction(content=text)
 
 
@@ -176,7 +176,7 @@ def _replay_whole(stored: StoredRun, team: str, arguments: Mapping[str, Any], *,
     from tracer_hooks.rerun import replay_run
 
     try:
-        with _team_at_work(team):
+        with team_at_work(team, option=_TEAM):
             replayed = replay_run(stored, **arguments)
     except TapeMismatchError as error:
         if not as_json:
@@ -195,29 +195,6 @@ def _replay_whole(stored: StoredRun, team: str, arguments: Mapping[str, Any], *,
         _show_whole(replayed, answer, reproduced=reproduced, same_answer=same)
     if not reproduced:
         raise typer.Exit(FAILED)
-
-
-@contextmanager
-def _team_at_work(team: str) -> Iterator[None]:
-    """Send what the team prints to stderr; an error that is not ours is its factory's, since a run keeps its own."""
-    try:
-        with redirect_stdout(sys.stderr):
-            yield
-    except TracerHooksError:
-        raise
-    except Exception as error:
-        raise ReplayError(
-            f"the team {team!r} could not be built again: {type(error).__name__}: {error}. Call it once by "
-            "itself to see where, or give another one with --team MODULE:NAME"
-        ) from error
-
-
-def _text_of(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no UTF-8 text"
-        raise ConfigError(f"--correction-file: {str(file)!r} cannot be read: {reason}. Run: ls -l {file}") from error
 
 
 def _show_whole(replayed: Replayed, answer: str, *, reproduced: bool, same_answer: bool) -> None:

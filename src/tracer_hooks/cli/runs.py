@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import islice
 from pathlib import Path
@@ -40,7 +40,7 @@ from tracer_hooks.cli._options import (
 from tracer_hooks.cli.console import FAILED, err, out_wide, print_json, write_result
 from tracer_hooks.cli.console import out as out_console
 from tracer_hooks.config import Retention, parse_age
-from tracer_hooks.errors import ConfigError
+from tracer_hooks.errors import ConfigError, TrajectoryError
 
 if TYPE_CHECKING:  # at run time with the work: help needs no store, and a list no report
     from rich.table import Table
@@ -49,6 +49,7 @@ if TYPE_CHECKING:  # at run time with the work: help needs no store, and a list 
     from tracer_hooks.repair import RepairLog
     from tracer_hooks.schema import Attribution, FindingKind, Step, Trajectory
     from tracer_hooks.store import Learnt, RunStore, RunSummary, StoredRun
+    from tracer_hooks.telemetry import ContentPolicy
 
 runs_app = typer.Typer(help="The local run store.", invoke_without_command=True)
 
@@ -73,6 +74,8 @@ _MOST_SHOWN = 10
 _SEARCHED = 5_000
 """The newest runs, in which those are looked for that a diagnosis is asked of."""
 _BATCH = 200
+_BESIDE = ("tags", "parent", "source")
+"""What ``runs export`` writes of a run beside its trajectory."""
 
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Ask nobody.")]
 
@@ -176,10 +179,11 @@ def show_run(run: RunId, as_json: Json = False, store: Store = None) -> None:
 
     with existing_store(store) as kept:
         found = kept.get(run, with_tape=False)
+        forks = kept.forks_of(found.run_id)
     if as_json:
-        print_json(found.model_dump(mode="json"))
+        print_json({**found.model_dump(mode="json"), "forks": [fork.run_id for fork in forks]})
         return
-    from tracer_hooks.report import diagnosis_text, repair_text
+    from tracer_hooks.report import diagnosis_text, repair_text, stored_forks
 
     console = out_console()
     title = f"{found.team} ({found.framework}), attempt {found.attempt}: {found.outcome}"
@@ -191,6 +195,11 @@ def show_run(run: RunId, as_json: Json = False, store: Store = None) -> None:
         console.print(Text(f"prompts: {found.prompts.words}", style="dim"))
     if found.tags:
         console.print(Text(f"tags: {', '.join(map('='.join, found.tags.items()))}", style="dim"))
+    if found.parent is not None:
+        from_where = f"forked from {found.parent.run_id} at step {found.parent.step}"
+        console.print(Text(f"{from_where}: {found.parent.change or 'nothing was changed (control)'}", style="dim"))
+    for fork in stored_forks(forks):
+        console.print(Text(f"fork {fork.run_id} at step {fork.step}: {fork.change}; {fork.verdict}", style="dim"))
     for step in found.trajectory.steps:
         marked = found.attribution is not None and found.attribution.step == step.index
         head = f"{'>' if marked else ' '} {step.index:>3} {step.agent} [{step.kind}{_beside(found.trajectory, step)}] "
@@ -222,21 +231,25 @@ def export_run(
     store: Store = None,
 ) -> None:
     """Write one run as a trajectory, an OTLP trace with the diagnosis, or an HTML report."""
-    from tracer_hooks.schema import to_json
+    from tracer_hooks.schema import KEPT_BESIDE, to_json
 
     with existing_store(store) as kept:
         found = kept.get(run, with_tape=file_format is ExportFormat.HTML)
         attempts = kept.attempts(found.session_id) if file_format is ExportFormat.HTML else ()
+        forks = kept.forks_of(*(each.run_id for each in attempts))
     if file_format is ExportFormat.HTML:
         from tracer_hooks.report import ReportRun, render_html
 
-        text = render_html(ReportRun.of_stored(attempts or (found,), has_tape=found.tape is not None))
+        text = render_html(ReportRun.of_stored(attempts or (found,), forks, has_tape=found.tape is not None))
     elif file_format is ExportFormat.OTLP:
         from tracer_hooks.telemetry import export_request, to_spans
 
         text = json.dumps(export_request(to_spans(found.trajectory, found.attribution)), ensure_ascii=False) + "\n"
     else:
-        text = to_json(found.trajectory) + "\n"
+        text = to_json(found.trajectory)
+        if beside := found.model_dump(mode="json", include=set(_BESIDE), exclude_defaults=True):
+            text = json.dumps({**json.loads(text), KEPT_BESIDE: beside}, ensure_ascii=False)
+        text += "\n"
     write_result(text, out, again="tracer-hooks runs export RUN --out FILE")
 
 
@@ -439,33 +452,43 @@ def import_runs(
                 if record.error is not None or record.trajectory is None:
                     taken.bad.append(record)
                 else:
-                    _take(kept, record.trajectory, stated, taken)
+                    _take(kept, record, record.trajectory, stated, taken)
     _show_taken(taken, as_json=as_json)
     if taken.bad:
         raise typer.Exit(FAILED)
 
 
-def _take(kept: RunStore, read: Trajectory, stated: OutcomeOverride, taken: _Taken) -> None:
+def _take(kept: RunStore, record: LoadedRecord, read: Trajectory, stated: OutcomeOverride, taken: _Taken) -> None:
+    from pydantic import ValidationError
+
+    from tracer_hooks._reading import first_problem
     from tracer_hooks.datasets import OutcomeOverride
-    from tracer_hooks.schema import RunKind
+    from tracer_hooks.schema import KEPT_BESIDE, RunKind
     from tracer_hooks.telemetry import ContentPolicy, redacted_trajectory
 
-    trajectory = redacted_trajectory(stated.of(read).trajectory, ContentPolicy.of_record())
-    if kept.add(_imported(trajectory)):
+    policy = ContentPolicy.of_record()
+    trajectory = redacted_trajectory(stated.of(read).trajectory, policy)
+    try:
+        run = _imported(trajectory, _stored_beside(record, policy))
+    except ValidationError as error:
+        where, what = first_problem(error)
+        taken.bad.append(replace(record, error=TrajectoryError(f"{record.source!r}: {KEPT_BESIDE}.{where}: {what}")))
+        return
+    if kept.add(run):
         taken.imported.append(trajectory.run_id)
         return
     there = kept.get(trajectory.run_id, with_tape=False)
     if there.kind is RunKind.IMPORTED and _unstated(there.trajectory) != _unstated(trajectory):
         # Records of different sets may bear the same id, such as "1".
         trajectory = trajectory.model_copy(update={"run_id": f"{trajectory.run_id}-{_digest(trajectory)}"})
-        if kept.add(_imported(trajectory)):
+        if kept.add(_imported(trajectory, _stored_beside(record, policy))):
             taken.imported.append(trajectory.run_id)
             return
         there = kept.get(trajectory.run_id, with_tape=False)
     taken.there.append(there.run_id)
     is_stated = stated != OutcomeOverride() and there.kind is RunKind.IMPORTED
     if is_stated and (there.outcome, there.outcome_reason) != (trajectory.outcome, trajectory.outcome_reason):
-        kept.save(_imported(trajectory, like=there))
+        kept.save(_imported(trajectory, {name: getattr(there, name) for name in ("started_at", *_BESIDE)}))
         taken.updated.append(there.run_id)
 
 
@@ -485,12 +508,18 @@ def _show_taken(taken: _Taken, *, as_json: bool) -> None:
         out_console().print(f"diagnose one: tracer-hooks diagnose {first}", soft_wrap=True)
 
 
-def _imported(trajectory: Trajectory, *, like: StoredRun | None = None) -> StoredRun:
+def _imported(trajectory: Trajectory, more: Mapping[str, Any]) -> StoredRun:
     from tracer_hooks.schema import RunKind
     from tracer_hooks.store import StoredRun
 
-    began = {} if like is None else {"started_at": like.started_at}
-    return StoredRun.of(trajectory, session_id=trajectory.run_id, kind=RunKind.IMPORTED, **began)
+    return StoredRun.of(trajectory, session_id=trajectory.run_id, kind=RunKind.IMPORTED, **more)
+
+
+def _stored_beside(record: LoadedRecord, policy: ContentPolicy) -> dict[str, Any]:
+    """What the file says of a run beside its trajectory; without content, its tags alone."""
+    names = _BESIDE[:1] if policy.blocks_all else _BESIDE
+    stored = record.stored or {}
+    return {name: stored[name] if policy.blocks_all else policy.value(stored[name]) for name in names if name in stored}
 
 
 def _unstated(trajectory: Trajectory) -> Trajectory:

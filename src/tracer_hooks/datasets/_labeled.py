@@ -121,8 +121,19 @@ def read_parquet(path: str | Path) -> list[LabeledTrajectory]:
     return found
 
 
-def parquet_rows(path: str | Path) -> Iterator[object]:
-    """The column ``record``, row by row, so that a small file never unpacks to all of the memory."""
+def parquet_groups(path: Path) -> list[int]:
+    """How many rows each group of rows has."""
+    pa, pq = _pyarrow()
+    try:
+        refuse_special(path)
+        with pq.ParquetFile(path) as file:
+            return [file.metadata.row_group(number).num_rows for number in range(file.metadata.num_row_groups)]
+    except (OSError, ValueError, pa.ArrowException) as error:
+        raise DatasetError(f"cannot read {str(path)!r} as Parquet: {error}") from error
+
+
+def parquet_rows(path: str | Path, *, group: int | None = None) -> Iterator[object]:
+    """The column ``record``, row by row, so that a small file never unpacks to all of the memory; or of one group."""
     pa, pq = _pyarrow()
     left = max_file_bytes()
     try:
@@ -130,8 +141,9 @@ def parquet_rows(path: str | Path) -> Iterator[object]:
         with pq.ParquetFile(path) as file:
             if _RECORD not in file.schema_arrow.names:
                 raise DatasetError(f"{str(path)!r} has no column {_RECORD!r}: it was not written by write_parquet")
-            said, found = file.metadata.num_rows, 0
-            for batch in file.iter_batches(batch_size=_BATCH, columns=[_RECORD]):
+            said, found = (file.metadata if group is None else file.metadata.row_group(group)).num_rows, 0
+            groups = None if group is None else [group]
+            for batch in file.iter_batches(batch_size=_BATCH, columns=[_RECORD], row_groups=groups):
                 found += batch.num_rows
                 for row in batch.column(0).to_pylist():
                     left -= len(row) if isinstance(row, (str, bytes)) else 0

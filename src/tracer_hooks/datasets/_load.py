@@ -17,7 +17,7 @@ from tracer_hooks.datasets._record import LoadedRecord, read_each, read_record, 
 from tracer_hooks.datasets._trail import is_trail_annotation, is_trail_row, is_trail_trace, read_trail, trail_key
 from tracer_hooks.datasets._whowhen import read_aegis, read_whowhen
 from tracer_hooks.errors import ConfigError, TrajectoryError
-from tracer_hooks.schema import LabeledTrajectory, Trajectory, from_dict
+from tracer_hooks.schema import KEPT_BESIDE, LabeledTrajectory, Trajectory, from_dict
 from tracer_hooks.telemetry import SpanRecord, assemble, is_otlp, normalise, scan_otlp
 
 _LINES = (".jsonl", ".ndjson")
@@ -205,7 +205,7 @@ def load(path: str | Path, *, format: Format = "auto") -> Iterator[LoadedRecord]
 
 
 def _load(path: Path, format: str) -> Iterator[LoadedRecord]:
-    files = list(_files_below(path)) if path.is_dir() else [path]
+    files = list(files_in(path)) if path.is_dir() else [path]
     if format in PAIRED:
         yield from read_each(path, load_pairs(files, format))
     else:
@@ -215,7 +215,8 @@ def _load(path: Path, format: str) -> Iterator[LoadedRecord]:
         yield refused(path, f"the folder holds no file named {', '.join(sorted(_SUFFIXES))}")
 
 
-def _files_below(folder: Path) -> Iterator[Path]:
+def files_in(folder: Path) -> Iterator[Path]:
+    """The files of a folder that may hold runs, to any depth, in natural order."""
     try:
         entries = sorted(folder.iterdir(), key=_natural_key)
     except OSError:  # said by the caller, since it finds no file
@@ -226,7 +227,7 @@ def _files_below(folder: Path) -> Iterator[Path]:
             continue
         if entry.is_dir():
             if not entry.is_symlink():  # which may lead back up
-                yield from _files_below(entry)
+                yield from files_in(entry)
         elif _SUFFIXES & set(entry.suffixes[-2:] if entry.suffix in _PACKED else [entry.suffix]):
             yield entry
 
@@ -249,12 +250,13 @@ def _load_parquet(path: Path) -> Iterator[LoadedRecord]:
     number = 0
     for number, row in enumerate(parquet_rows(path), start=1):
         source = f"{path}:{number}"
-        yield read_record(source, partial(_read_row, row, source))
+        yield read_record(source, partial(read_row, row, source))
     if not number:
         yield refused(path, "the file is empty")
 
 
-def _read_row(row: object, source: str) -> LoadedRecord:
+def read_row(row: object, source: str) -> LoadedRecord:
+    """The run in a row of Parquet."""
     labeled = labeled_row(row)
     return LoadedRecord(source=source, trajectory=labeled.trajectory, labeled=labeled)
 
@@ -282,22 +284,23 @@ def _load_json(path: Path, format: str) -> Iterator[LoadedRecord]:
         yield from _load_document(first, path, format)
         return
     for piece in chain((first, second), pieces):
-        yield _load_piece(piece, f"{path}:{piece.line}", format)
+        yield load_piece(piece, f"{path}:{piece.line}", format)
 
 
 def _load_document(piece: JsonPiece, path: Path, format: str) -> Iterator[LoadedRecord]:
     if not isinstance(piece.value, list):
-        yield _load_piece(piece, str(path), format)
+        yield load_piece(piece, str(path), format)
     elif not piece.value:
         yield refused(path, "the list holds no trajectory")
     elif format == "auto" and all(_reader_of(item, format) is None for item in piece.value):
         yield refused(path, _why_unknown(piece.value[0], "the first item"))
     else:
         for position, item in enumerate(piece.value):
-            yield _load_piece(JsonPiece(piece.line, value=item), f"{path}#{position}", format)
+            yield load_piece(JsonPiece(piece.line, value=item), f"{path}#{position}", format)
 
 
-def _load_piece(piece: JsonPiece, source: str, format: str) -> LoadedRecord:
+def load_piece(piece: JsonPiece, source: str, format: str) -> LoadedRecord:
+    """The run in a JSON value, or why there is none."""
     if piece.error is not None:
         return refused(source, f"line {piece.line}: {piece.error}")
     reader = _reader_of(piece.value, format)
@@ -336,7 +339,9 @@ def _read_own(data: Mapping[str, Any], source: str) -> LoadedRecord:
     if "trajectory" in data:
         labeled = from_dict(dict(data), LabeledTrajectory)
         return LoadedRecord(source=source, trajectory=labeled.trajectory, labeled=labeled)
-    return LoadedRecord(source=source, trajectory=from_dict(dict(data), Trajectory))
+    beside = data.get(KEPT_BESIDE)
+    stored = beside if isinstance(beside, Mapping) else None
+    return LoadedRecord(source=source, trajectory=from_dict(dict(data), Trajectory), stored=stored)
 
 
 def _why_unknown(value: object, place: str, format: str = "auto") -> str:

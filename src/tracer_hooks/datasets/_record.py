@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -26,6 +27,8 @@ class LoadedRecord:
     """What happened, without any label."""
     labeled: LabeledTrajectory | None = None
     """The same trajectory with its label, when the file has one."""
+    stored: Mapping[str, Any] | None = None
+    """What a run store kept of it beside the trajectory, as ``runs export`` writes it; nobody has checked it."""
     question_id: str | None = None
     """Groups the runs of one question, for data that is graded and not labelled."""
     error: TrajectoryError | None = None

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextvars
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
+from tracer_hooks._flight import in_order
 from tracer_hooks._guard import logger
 from tracer_hooks.diagnosis._blame import with_findings
 from tracer_hooks.diagnosis._protocol import Attributor, Concurrent, TellsFindings
@@ -129,6 +127,7 @@ def diagnose_each(asked: Iterable[Asked], *, attributor: str | Attributor = AUTO
 
     Yields:
         An answer that is checked against its run; or the exception that this run ended with, while the others go on.
+        Whoever stops reading waits for no request to a model, and none is sent again.
 
     Raises:
         ConfigError: ``attributor`` is not known.
@@ -137,22 +136,7 @@ def diagnose_each(asked: Iterable[Asked], *, attributor: str | Attributor = AUTO
     at_once = chosen.concurrency if isinstance(chosen, Concurrent) else 1
     if at_once <= 1:
         return (_answer(chosen, *one) for one in asked)
-    return _in_threads(chosen, asked, at_once)
-
-
-def _in_threads(attributor: Attributor, asked: Iterable[Asked], at_once: int) -> Iterator[Attribution | Exception]:
-    waiting: deque[Future[Attribution | Exception]] = deque()
-    pool = ThreadPoolExecutor(at_once, thread_name_prefix="tracer-hooks-diagnose")
-    try:
-        for trajectory, reference in asked:
-            context = contextvars.copy_context()
-            waiting.append(pool.submit(context.run, _answer, attributor, trajectory, reference))
-            if len(waiting) >= 2 * at_once:  # so that no thread waits for whoever reads the answers
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
-    finally:
-        pool.shutdown(cancel_futures=True)  # after Ctrl-C nothing new is begun
+    return in_order(lambda one: _answer(chosen, *one), asked, at_once)
 
 
 def _answer(attributor: Attributor, trajectory: Trajectory, reference: str | None) -> Attribution | Exception:

@@ -145,7 +145,7 @@ class TrialOptions:
     feedback: FeedbackMode = "masked"
     """What may be told of the check's reason."""
     workers: int = 4
-    """Runs that go on at the same time."""
+    """Runs of the team that go on at the same time; 1 for a team whose code is not safe in threads."""
     backoff_s: float = 1.0
     """Seconds to wait after a fault of the environment; doubled each time."""
 

@@ -12,8 +12,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from tracer_hooks.budget import Spending
-from tracer_hooks.endpoint import Chat, ChatCompletion, ask
-from tracer_hooks.errors import BudgetSpentError, ConfigError
+from tracer_hooks.endpoint import Chat, ChatCompletion, ask, estimated_tokens
+from tracer_hooks.errors import ConfigError
 from tracer_hooks.improvement._improvement import ImproveOptions
 from tracer_hooks.journal import Journal
 from tracer_hooks.schema import Usage
@@ -119,12 +119,13 @@ class JournaledChat:
         if unit in self._journal:
             kept = self._journal[unit]
             written = ChatCompletion(kept["text"], Usage.model_validate(kept["usage"]))
+            self._spending.charge(written.usage)
         else:
-            if self._spending.refusal is not None:
-                raise BudgetSpentError(f"the budget is spent: {self._spending.refusal}")
-            written = ask(self._chat, messages)
-            self._journal.add(unit, {"text": written.text, "usage": written.usage.model_dump(mode="json")})
+            read = sum(estimated_tokens(message["content"]) for message in messages)
+            with self._spending.under_way(Usage(input_tokens=read)) as settle:
+                written = ask(self._chat, messages)
+                self._journal.add(unit, {"text": written.text, "usage": written.usage.model_dump(mode="json")})
+                settle(written.usage)
         with self._lock:
             self.usage += written.usage
-        self._spending.charge(written.usage)
         return written

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import threading
 import time
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
+from tracer_hooks._flight import in_order
 from tracer_hooks.budget import Spending
 from tracer_hooks.diagnosis import blames_environment, get_attributor
-from tracer_hooks.errors import BudgetSpentError, CheckError, ConfigError, ReplayError
+from tracer_hooks.errors import CheckError, ConfigError, ReplayError
 from tracer_hooks.frameworks import RunResult, Verdict
 from tracer_hooks.improvement._improvement import TrialOptions
 from tracer_hooks.improvement._plan import digest
@@ -27,7 +26,7 @@ from tracer_hooks.replay import Trial
 from tracer_hooks.rerun import check_for, is_built_with_prompts, judge_of, rerunner
 from tracer_hooks.runtime import Check, checked_diagnosis, shared_loop
 from tracer_hooks.schema import Attribution, RunKind, RunOutcome, Trajectory
-from tracer_hooks.store import RunStore
+from tracer_hooks.store import RunStore, StoredRun
 from tracer_hooks.tasks import SuiteTask
 from tracer_hooks.telemetry import suppressed
 
@@ -131,6 +130,9 @@ class PromptedTeam:
 class TeamTrials:
     """Runs a team on tasks; every run is kept in a journal, so that a job that was killed goes on.
 
+    The team makes ``options.workers`` runs at the same time. Where the diagnosis asks a model, so many more of its
+    requests as the attributor says are under way beside them.
+
     The runs of the same task with the same instructions are numbered: a later one is a new run, and a job that begins
     again gets the same ones in the same order.
 
@@ -159,20 +161,15 @@ class TeamTrials:
         self._team, self._journal, self._spending, self._options = team, journal, spending, options
         self._name, self._on_run = name, on_run
         self.makes_new = True
+        self._workers = max(1, options.workers)
+        self._turns = threading.Semaphore(self._workers)
         self._drawn: Counter[str] = Counter()
 
     def run(self, tasks: Sequence[SuiteTask], prompts: Mapping[str, str]) -> list[JudgedRun]:
         """One new run a task, in the order of the tasks; see :class:`~tracer_hooks.improvement.Trials`."""
-        with ThreadPoolExecutor(max(1, self._options.workers), thread_name_prefix="tracer-hooks-improve") as pool:
-            jobs = [
-                pool.submit(contextvars.copy_context().run, self._once, self._unit(task, prompts), task, prompts)
-                for task in tasks
-            ]
-            try:
-                return [job.result() for job in jobs]
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
+        units = [(self._unit(task, prompts), task) for task in tasks]
+        at_once = self._workers + _requests_of(self._options)
+        return list(in_order(lambda one: self._once(*one, prompts), units, at_once))
 
     def _unit(self, task: SuiteTask, prompts: Mapping[str, str]) -> str:
         new = self._team.new_in(prompts)
@@ -184,21 +181,21 @@ class TeamTrials:
     def _once(self, unit: str, task: SuiteTask, prompts: Mapping[str, str]) -> JudgedRun:
         if unit in self._journal:
             run = JudgedRun.model_validate(self._journal[unit]["run"])
+            self._spending.add(run.usage)
         elif not self.makes_new:
             raise NotMadeError(unit)
         else:
-            refusal = self._spending.refusal
-            if refusal is not None:
-                raise BudgetSpentError(f"the budget is spent: {refusal}")
-            run = self._made(task, prompts)
-            self._journal.add(unit, {"run": run.model_dump(mode="json", exclude_defaults=True)})
-        self._spending.add(run.usage)
+            with self._spending.under_way() as settle:
+                run = self._made(task, prompts)
+                self._journal.add(unit, {"run": run.model_dump(mode="json", exclude_defaults=True)})
+                settle(run.usage)
         self._on_run(run)
         return run
 
     def _made(self, task: SuiteTask, prompts: Mapping[str, str]) -> JudgedRun:
         for attempt in range(_TRIES):
-            trial = self._team.run(task, prompts)
+            with self._turns:
+                trial = self._team.run(task, prompts)
             run = self._judged(task, trial)
             if not blames_environment(run.attribution):
                 return run
@@ -273,15 +270,17 @@ def earlier_failures(
                 )
             journal.add("failures", {"runs": found[:_MOST_FAILURES]})
         stored = [store.get(run_id, with_tape=False) for run_id in journal["failures"]["runs"]]
-    return tuple(
-        judged_run(
-            f"run-{run.run_id}",
-            run.trajectory.model_copy(update={"outcome": run.outcome, "outcome_reason": run.outcome_reason}),
-            options,
-            found=run.attribution,
-        )
-        for run in stored
-    )
+
+    def judged(run: StoredRun) -> JudgedRun:
+        seen = run.trajectory.model_copy(update={"outcome": run.outcome, "outcome_reason": run.outcome_reason})
+        return judged_run(f"run-{run.run_id}", seen, options, found=run.attribution)
+
+    return tuple(in_order(judged, stored, _requests_of(options) or 1))
+
+
+def _requests_of(options: TrialOptions) -> int:
+    """How many requests of the diagnosis may be under way; 0 where it asks no model."""
+    return int(getattr(get_attributor(options.attributor), "concurrency", 0))
 
 
 def earlier_passed(

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tracer_hooks.replay._counterfactual import examine_step as examine_step
     from tracer_hooks.replay._counterfactual import live_usage as live_usage
     from tracer_hooks.replay._counterfactual import paired_interval as paired_interval
+    from tracer_hooks.replay._counterfactual import replay_verdict as replay_verdict
     from tracer_hooks.replay._counterfactual import wilson as wilson
     from tracer_hooks.replay._decisive import DecisiveSearch as DecisiveSearch
     from tracer_hooks.replay._decisive import StepBelief as StepBelief

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Self
@@ -388,6 +388,20 @@ def paired_interval(won: int, lost: int, pairs: int, *, z: float = Z_95) -> tupl
     up, down, count = (won + 1) / (pairs + 2), (lost + 1) / (pairs + 2), pairs + 2
     half = z * math.sqrt((up + down - (up - down) ** 2) / count)
     return max(-1.0, up - down - half), min(1.0, up - down + half)
+
+
+def replay_verdict(changed: Sequence[bool], control: Sequence[bool]) -> tuple[bool, str]:
+    """Whether a change makes runs succeed, by the sequential test, and that in words.
+
+    Args:
+        changed: Which runs with the change succeeded.
+        control: Which runs without it did, each made beside the one in the same place; some may be missing.
+    """
+    test = SequentialTest(max_pairs=len(changed))
+    for pair in zip(changed, control, strict=False):
+        test.add(*pair)
+    told = "verified by replay" if test.is_significant else "no effect is shown by replay:"
+    return test.is_significant, f"{told} {sum(changed)} of {len(changed)}, control {sum(control)} of {len(control)}"
 
 
 class SequentialTest:

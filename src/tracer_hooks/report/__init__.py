@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from tracer_hooks.report._run import ReportAttempt as ReportAttempt
     from tracer_hooks.report._run import ReportFork as ReportFork
     from tracer_hooks.report._run import ReportRun as ReportRun
+    from tracer_hooks.report._run import stored_forks as stored_forks
     from tracer_hooks.report._site import WrittenSite as WrittenSite
     from tracer_hooks.report._site import write_site as write_site
     from tracer_hooks.report._trials import repair_line as repair_line

@@ -201,7 +201,8 @@ class _Site:
             is_there = self._old.get(name) == digest and (self._folder / name).is_file()
             if not is_there:
                 attempts = self._store.attempts(session_id)
-                run = ReportRun.of_stored(attempts, has_tape=any(each.tape is not None for each in attempts))
+                forks = self._store.forks_of(*(each.run_id for each in attempts))
+                run = ReportRun.of_stored(attempts, forks, has_tape=any(each.tape is not None for each in attempts))
                 self._put(name, render_html(run, nav=site_nav(_FileLinks())))
         except OSError:
             raise

@@ -228,14 +228,14 @@ def tree_view(run: ReportRun, attempts: Sequence[View], is_shown: ShownRepair) -
         place = places.get(trial.attempt) if trial.attempt is not None else None
         made = run.attempts[place - 1].trajectory if place is not None else None
         rows.append(_trial_view(trial, f"a{place}" if place else "", made, run.attempts[0].trajectory, is_shown))
-    told = {row["key"] for row in rows}
+    told, shown = {row["key"] for row in rows}, run.forks[-_MOST_TRIALS:]
     left_out = max(0, len(log.trials) - _MOST_TRIALS) if log is not None else 0
     return dict(
-        parent=_fork_view(run.parent, is_shown) if run.parent is not None else None,
+        parent=_fork_view(run.parent, "", is_shown) if run.parent is not None else None,
         trials=tuple(rows),
         others=tuple(attempt for attempt in attempts[1:] if attempt["key"] not in told and not left_out),
-        forks=tuple(_fork_view(fork, is_shown) for fork in run.forks[:_MOST_TRIALS]),
-        left_out=left_out + max(0, len(run.forks) - _MOST_TRIALS),
+        forks=tuple(_fork_view(fork, f"a{places.get(fork.attempt, 1)}", is_shown) for fork in shown),
+        left_out=left_out + len(run.forks) - len(shown),
         result=result_words(log) if log is not None else "",
         stopped=sentence(why_it_stopped(log)) if log is not None else "",
         shows=what_it_shows(log) if log is not None else "",
@@ -247,16 +247,18 @@ def evidence_of_replays(run: ReportRun) -> Iterator[str]:
     """What runs with a change say of the step at fault, with their counts."""
     if run.repair is not None and run.repair.recovered:
         yield f"Repair: {what_it_shows(run.repair)}"
-    for fork in run.forks[:_MOST_VERDICTS]:
+    for fork in run.forks[-_MOST_VERDICTS:]:
         if fork.verdict:
             yield f"Fork at step {fork.step}: {sentence(one_line(fork.verdict, _WHY))}"
 
 
-def _fork_view(fork: ReportFork, is_shown: ShownRepair) -> View:
+def _fork_view(fork: ReportFork, key: str, is_shown: ShownRepair) -> View:
     return dict(
+        key=key,
+        attempt=fork.attempt,
         run_id=one_line(fork.run_id, 80),
         step=fork.step,
-        linked=is_shown("a1", fork.step),
+        linked=is_shown(key, fork.step),
         change=one_line(fork.change, _LONGEST_TRIAL_NOTE),
         outcome=fork.outcome.value,
         outcome_word=OUTCOMES[fork.outcome],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,14 +11,23 @@ from typing import Any
 from tracer_hooks.config import store_path
 from tracer_hooks.diagnosis import get_attributor
 from tracer_hooks.errors import ConfigError
-from tracer_hooks.frameworks import RewriteInstructions
-from tracer_hooks.replay import Correction, ReplayOptions, SequentialTest, StepReplay, ToolRules, Trial
+from tracer_hooks.frameworks import ReplaceToolReply, RewriteInstructions, ToolReply, ToolRequest
+from tracer_hooks.replay import (
+    Correction,
+    ReplayOptions,
+    StepReplay,
+    TapedToolCall,
+    ToolRules,
+    Trial,
+    replay_verdict,
+    tool_digest,
+)
 from tracer_hooks.replay import difference_interval as interval_of_difference
 from tracer_hooks.rerun._comparison import RunComparison, compare
 from tracer_hooks.rerun._replay import RecordedRun, off_the_loop, recording_of, runner_for
-from tracer_hooks.runtime import Check, Expected
+from tracer_hooks.runtime import Check, Expected, TeamCode
 from tracer_hooks.schema import RunKind
-from tracer_hooks.store import ForkedFrom, RunStore, StoredRun
+from tracer_hooks.store import ForkedFrom, RunStore, StoredRun, TeamOrigin
 from tracer_hooks.telemetry import suppressed
 
 
@@ -52,17 +62,16 @@ class Fork:
     @property
     def is_significant(self) -> bool:
         """Tell whether the change makes runs succeed, by the test of counterfactual replays."""
-        test = SequentialTest(max_pairs=len(self.runs))
-        for changed, control in zip(self.runs, self.control_runs, strict=True):
-            test.add(changed.passed, control.passed)
-        return test.is_significant
+        return self._judged[0]
 
     @property
     def verdict(self) -> str:
         """The result in words, such as "verified by replay 5 of 5, control 0 of 5"."""
-        changed, control = self.succeeded
-        told = "verified by replay" if self.is_significant else "no effect is shown by replay:"
-        return f"{told} {changed} of {len(self.runs)}, control {control} of {len(self.control_runs)}"
+        return self._judged[1]
+
+    @property
+    def _judged(self) -> tuple[bool, str]:
+        return replay_verdict([trial.passed for trial in self.runs], [trial.passed for trial in self.control_runs])
 
 
 def fork(
@@ -104,9 +113,10 @@ def fork(
         TapeMismatchError: The team does not do again what it did when it was recorded.
         ConfigError: An argument cannot be used, or a run of the run store comes without ``build_team``.
     """
-    given = [name for name, value in (("say", say), ("result", result), ("prompts", prompts)) if value is not None]
-    if len(given) != 1:
-        raise ConfigError(f"{' and '.join(given) or 'nothing'} is given, expected exactly one of say, result, prompts")
+    named = [name for name, value in (("say", say), ("result", result), ("prompts", prompts)) if value is not None]
+    if len(named) != 1:
+        raise ConfigError(f"{' and '.join(named) or 'nothing'} is given, expected exactly one of say, result, prompts")
+    kind = named[0]
     if n < 1:
         raise ConfigError(f"n is {n!r}, expected 1 or more")
     recording = recording_of(run, store)
@@ -119,31 +129,40 @@ def fork(
     made: Callable[[], Trial]
     control: Callable[[], Trial]
     if say is not None:
-        change = f"{recorded.trajectory.steps[at].agent} says {say!r} at step {at}"
+        change = f"{recorded.trajectory.steps[at].agent} says {say!r}"
         made, control = lambda: replay.corrected(at, Correction(content=say)), lambda: replay.control(at)
     elif result is not None:
-        changed = StepReplay(runner, _with_result(recorded, at, result), replay.options, on_trial=on_trial)
-        change = f"the tool at step {at} returns {result!r}"
-        made, control = lambda: changed.run_from(at + 1), lambda: replay.run_from(at + 1)
+        call = _tool_call_at(recorded, at)
+        change = f"the tool {call.name} returns {result!r}"
+        changed, given = replay, None
+        if replay.options.tools.rebuilds(call.name):  # it runs, has to give what the tape holds, and is then overruled
+            reply = ToolReply(content=result)
+            given = ReplaceToolReply(lambda asked: _is_call(asked, call), lambda _: reply)
+        else:
+            changed = StepReplay(runner, _with_result(recorded, call, result), replay.options, on_trial=on_trial)
+        made, control = lambda: changed.run_from(at + 1, given), lambda: replay.run_from(at + 1)
     else:
         told = dict(prompts or {})
         unknown = sorted(set(told) - set(recorded.trajectory.agent_names))
         if unknown or not told:
             names = ", ".join(map(repr, recorded.trajectory.agent_names))
             raise ConfigError(f"prompts names {unknown or 'no agent'}, expected instructions for some of: {names}")
-        change = f"other instructions for {', '.join(told)} from step {at} on"
+        change = f"other instructions for {', '.join(told)}"
         made, control = lambda: replay.run_from(at, RewriteInstructions(told)), lambda: replay.run_from(at)
 
     parent = recording.run_id
+    group = uuid.uuid4().hex
+    source = recording.source or TeamCode.of(build_team, check).source(recorded.trajectory)
     runs: list[Trial] = []
     controls: list[Trial] = []
 
     def make() -> None:
         for _ in range(n):
             runs.append(made())
-            _keep(runs[-1], store, parent=ForkedFrom(run_id=parent, step=at, change=change, kind=given[0]))
+            told = ForkedFrom(run_id=parent, step=at, change=change, kind=kind, group=group)
+            _keep(runs[-1], store, parent=told, source=source)
             controls.append(control())
-            _keep(controls[-1], store, parent=ForkedFrom(run_id=parent, step=at))
+            _keep(controls[-1], store, parent=ForkedFrom(run_id=parent, step=at, group=group), source=source)
 
     off_the_loop(make)
     return Fork(
@@ -156,26 +175,29 @@ def fork(
     )
 
 
-def _with_result(recorded: Trial, step: int, result: str) -> Trial:
-    """The recording with another result of the one tool call of a step."""
+def _tool_call_at(recorded: Trial, step: int) -> TapedToolCall:
+    """The one tool call of a step."""
     calls = [call for call in recorded.tape.tool_calls if call.step == step and not call.is_routing]
     if len(calls) != 1:
         raise ConfigError(
             f"step {step} of run {recorded.tape.run_id!r} has {len(calls)} tool calls on the tape, expected one whose "
             f"result can be changed. Run: tracer-hooks runs show {recorded.tape.run_id}"
         )
+    return calls[0]
+
+
+def _is_call(asked: ToolRequest, call: TapedToolCall) -> bool:
+    return asked.step in (None, call.step) and tool_digest(asked.name, asked.arguments) == call.digest
+
+
+def _with_result(recorded: Trial, call: TapedToolCall, result: str) -> Trial:
+    """The recording with another result of a tool call."""
     updates = {"content": result, "is_error": False, "value": None, "is_none": False, "error": None}
-    tape = recorded.tape.model_copy(
-        update={
-            "tool_calls": tuple(
-                call.model_copy(update=updates) if call is calls[0] else call for call in recorded.tape.tool_calls
-            )
-        }
-    )
-    return replace(recorded, tape=tape)
+    calls = tuple(each.model_copy(update=updates) if each is call else each for each in recorded.tape.tool_calls)
+    return replace(recorded, tape=recorded.tape.model_copy(update={"tool_calls": calls}))
 
 
-def _keep(trial: Trial, store: str | Path | None, *, parent: ForkedFrom) -> None:
+def _keep(trial: Trial, store: str | Path | None, *, parent: ForkedFrom, source: TeamOrigin | None) -> None:
     path = store_path(store)
     if path is None:
         return
@@ -189,6 +211,7 @@ def _keep(trial: Trial, store: str | Path | None, *, parent: ForkedFrom) -> None
         kind=RunKind.REPLAY,
         attribution=attribution,
         parent=parent,
+        source=source,
         tape=trial.tape.model_dump(mode="json", exclude_defaults=True),
     )
     with RunStore(path) as runs:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextvars
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -38,9 +39,9 @@ from tracer_hooks.replay import (
 from tracer_hooks.replay import find_decisive_step as search_decisive_step
 from tracer_hooks.rerun._targets import is_judged as is_judged_by_hook
 from tracer_hooks.rerun._targets import rerunner
-from tracer_hooks.runtime import Attempt, Check, Expected, TeamRun, known_answer, loop_is_running
+from tracer_hooks.runtime import Attempt, Check, Expected, TeamRun, known_answer, loop_is_running, shared_loop
 from tracer_hooks.schema import Attribution, RunOutcome
-from tracer_hooks.store import StoredRun, fingerprint
+from tracer_hooks.store import StoredRun, TeamOrigin, fingerprint
 from tracer_hooks.telemetry import suppressed
 
 RecordedRun = TeamRun | StoredRun | str
@@ -59,6 +60,8 @@ class Recording:
     """Makes what runs the team again; None for a run of the store."""
     prompts: Mapping[str, str] | None = None
     """What the agents of a run of the store were told in place of their own instructions: accepted prompts."""
+    source: TeamOrigin | None = None
+    """Where its team stands in code."""
 
     @property
     def run_id(self) -> str:
@@ -77,7 +80,8 @@ def recording_of(run: RecordedRun, store: str | Path | None = None) -> Recording
     if isinstance(run, TeamRun):
         attempt = _attempt(run)
         trial = Trial(trajectory=attempt.trajectory, tape=attempt.tape, error=attempt.error)
-        return Recording(trial=trial, attribution=attempt.attribution, again=run.again)
+        source = run.code.source(attempt.trajectory)
+        return Recording(trial=trial, attribution=attempt.attribution, again=run.again, source=source)
     if isinstance(run, str):
         run = stored_run(run, store)
     if not isinstance(run, StoredRun):
@@ -95,7 +99,10 @@ def recording_of(run: RecordedRun, store: str | Path | None = None) -> Recording
             f"the tape of run {run.run_id!r} cannot be read ({error}). Run the team again with this version"
         ) from error
     return Recording(
-        trial=Trial(trajectory=trajectory, tape=tape), attribution=run.attribution, prompts=_prompts(run, store)
+        trial=Trial(trajectory=trajectory, tape=tape),
+        attribution=run.attribution,
+        prompts=_prompts(run, store),
+        source=run.source,
     )
 
 
@@ -272,7 +279,14 @@ def runner_for(
                 f"run {recording.run_id!r} failed its check ({trajectory.outcome_reason!r}), and build_team brings "
                 "none; expected one. Pass check= or expected=; on the command line --check MODULE:check or --expected"
             )
-    return rerunner(build_team, trajectory.task, check=check, expected=expected, prompts=recording.prompts)
+    return rerunner(
+        build_team,
+        trajectory.task,
+        check=check,
+        expected=expected,
+        prompts=recording.prompts,
+        name=trajectory.team or None,
+    )
 
 
 T = TypeVar("T")
@@ -445,8 +459,16 @@ def resume(
 
 
 def off_the_loop(work: Callable[[], T]) -> T:
-    """Return ``work()``, called in a thread of its own where an event loop runs: teams start loops themselves."""
+    """Return ``work()``, called in a thread of its own where an event loop runs: teams start loops themselves.
+
+    All runs that it makes have one loop: a client that one team object keeps goes with the loop that it was used in.
+    """
+
+    def in_one_loop() -> T:
+        with asyncio.Runner() as runner, shared_loop(runner):
+            return work()
+
     if not loop_is_running():
-        return work()
+        return in_one_loop()
     with ThreadPoolExecutor(1, thread_name_prefix="tracer-hooks-replay") as pool:
-        return pool.submit(contextvars.copy_context().run, work).result()
+        return pool.submit(contextvars.copy_context().run, in_one_loop).result()

@@ -34,6 +34,7 @@ def rerunner(
     check: Check | None = None,
     expected: Expected | None = None,
     prompts: Mapping[str, str] | None = None,
+    name: str | None = None,
 ) -> Rerunner:
     """Make a runner that runs a team on one task as often as it is told to.
 
@@ -45,6 +46,7 @@ def rerunner(
         expected: The expected answer; decides where there is no check.
         prompts: Instructions by agent, in the place of the team's own. A factory with a parameter ``prompts`` builds
             the team with them; else they are put into the requests to the models.
+        name: The team's name; default the one that it was hooked with, else the function's or the framework's.
 
     Raises:
         AdapterError: ``target`` is no team, and gave none.
@@ -52,9 +54,8 @@ def rerunner(
     host, options = host_of(target), hooked_options(target)
     judge = judge_of(target, check, expected)
     emitter = replaying_emitter(options.emitter if options is not None else None)
-    runner = functools.partial(
-        Rerunner, task=task, judge=judge, emitter=emitter, name=options.name if options is not None else None
-    )
+    own = options.name if options is not None else None
+    runner = functools.partial(Rerunner, task=task, judge=judge, emitter=emitter, name=name or own)
     told = functools.partial(_prompt_rewrite, dict(prompts or {}))
     function, is_certain = _function_of(target)
     if _is_runner(function, is_factory=is_certain):

@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from tracer_hooks.runtime._run import run as run
     from tracer_hooks.runtime._store_writer import PATIENCE_S as PATIENCE_S
     from tracer_hooks.runtime._store_writer import Part as Part
+    from tracer_hooks.runtime._team_code import TeamCode as TeamCode
     from tracer_hooks.runtime._team_run import Attempt as Attempt
     from tracer_hooks.runtime._team_run import LatestRuns as LatestRuns
     from tracer_hooks.runtime._team_run import TeamRun as TeamRun

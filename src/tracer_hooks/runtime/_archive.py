@@ -47,7 +47,7 @@ class Archive:
             runs = [PackedRun.of(_stored(run, attempt)) for attempt in run.attempts]
             writer = writer_for(self._path)
             writer.store(PendingCall(runs, list(parts)))
-            run.is_stored = True
+            run.store = self._path
             if not writer.is_failing:
                 retain(self._path, self._retention)
 
@@ -69,6 +69,7 @@ def _stored(run: TeamRun, attempt: Attempt) -> StoredRun:
         tape=_tape(attempt),
         prompts=attempt.prompts,
         tags={key: run.gate.name(value) for key, value in run.tags.items()},
+        source=run.code.source(attempt.trajectory),
     )
 
 

@@ -107,7 +107,7 @@ class CallContext:
         around = current_run()
         self._budget = RetryBudget(self.options.policy, outer=_BUDGETS.get(around) if around is not None else None)
         # A function in plain Python runs as a whole each time: it is as new as a team from its factory.
-        is_new = source.has_factory or isinstance(call.team, PlainTeam)
+        is_new = source.factory is not None or isinstance(call.team, PlainTeam)
         self.recovery = Recovery(self.options, self._budget, self.adapter, self._reference, is_built_anew=is_new)
         info = self.adapter.describe(call.team)
         self._info = replace(info, name=self.options.name or info.name)

@@ -81,7 +81,9 @@ def run_awaitable(awaitable: Awaitable[Any]) -> Any:
 
     if not loop_is_running():
         kept = _RUNNER.get()
-        return asyncio.run(finish()) if kept is None else kept.run(finish(), context=contextvars.copy_context())
+        if kept is None or kept.get_loop().is_running():  # in another thread, which may have our context
+            return asyncio.run(finish())
+        return kept.run(finish(), context=contextvars.copy_context())
     outcome: list[Any] = []
     failure: list[BaseException] = []
 

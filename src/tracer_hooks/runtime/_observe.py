@@ -34,6 +34,7 @@ from tracer_hooks.runtime._judging import (
     judge_result,
 )
 from tracer_hooks.runtime._options import HookOptions, TagValue, make_options, tags_here
+from tracer_hooks.runtime._team_code import TeamCode
 from tracer_hooks.runtime._team_run import Attempt, TeamRun
 from tracer_hooks.runtime._traces import CollectedTrace, TraceCollector
 from tracer_hooks.schema import RunOutcome, Step, Trajectory
@@ -70,6 +71,7 @@ class Observer:
             self.options = options
             self._archive = Archive(options.config.store, options.config.retention)
             self._gate = options.emitter.capture.record_policy
+            self._code = functools.cache(lambda: TeamCode.of(None, options.check))
 
     @property
     def last_run(self) -> TeamRun | None:
@@ -115,6 +117,7 @@ class Observer:
             task=found.task,
             tags=trace.tags,
             gate=self._gate,
+            code=self._code(),
             _is_under_way=True,
         )
         attempt = self._judged(found, is_abandoned=trace.is_abandoned)

@@ -72,6 +72,9 @@ class TeamSource:
         args: Arguments that the user gave the factory.
         kwargs: Keyword arguments that the user gave the factory.
         as_team: Turns what the factory built into a team, for factories that build a function.
+
+    Attributes:
+        factory: Builds the team, as it was given.
     """
 
     def __init__(
@@ -82,15 +85,15 @@ class TeamSource:
         *,
         as_team: Callable[[Any], Any] = lambda built: built,
     ) -> None:
-        self._factory = factory
+        self.factory = factory
         self._as_team = as_team
         self._args, self._kwargs = args, dict(kwargs or {})
         self._takes_prompts = factory is not None and "prompts" in inspect.signature(factory).parameters
 
     @property
-    def has_factory(self) -> bool:
-        """Tell whether teams can be built."""
-        return self._factory is not None
+    def has_arguments(self) -> bool:
+        """Tell whether the user gave the factory arguments."""
+        return bool(self._args or self._kwargs)
 
     @property
     def takes_prompts(self) -> bool:
@@ -103,9 +106,9 @@ class TeamSource:
 
     def takes_prompts_for(self, agents: Collection[str]) -> bool:
         """Tell whether teams can be built, without waiting, with other instructions for agents without the user's."""
-        if self._factory is None or not self._takes_prompts or inspect.iscoroutinefunction(self._factory):
+        if self.factory is None or not self._takes_prompts or inspect.iscoroutinefunction(self.factory):
             return False
-        given = inspect.signature(self._factory).bind_partial(*self._args, **self._kwargs).arguments.get("prompts")
+        given = inspect.signature(self.factory).bind_partial(*self._args, **self._kwargs).arguments.get("prompts")
         return not set(given or ()) & set(agents)
 
     def build(self) -> Any:
@@ -129,21 +132,21 @@ class TeamSource:
         return self._prepared(adapter, team, await made if inspect.isawaitable(made) else made, prompts)
 
     def _prepared(self, adapter: Adapter, team: Any, made: Any, prompts: Mapping[str, str]) -> Prepared:
-        if self._factory is None:
+        if self.factory is None:
             return _with_instructions(adapter, Prepared(team), prompts)
         prepared = Prepared(self._as_team(made), is_new=True)
         return prepared if self._takes_prompts else _with_instructions(adapter, prepared, prompts)
 
     def _make(self, prompts: Mapping[str, str]) -> Any:
         """Call the factory; the user's own ``prompts`` stay, ours are laid over them."""
-        if self._factory is None:
+        if self.factory is None:
             return None
         if not (self._takes_prompts and prompts):
-            return self._factory(*self._args, **self._kwargs)
-        bound = inspect.signature(self._factory).bind_partial(*self._args, **self._kwargs)
+            return self.factory(*self._args, **self._kwargs)
+        bound = inspect.signature(self.factory).bind_partial(*self._args, **self._kwargs)
         bound.apply_defaults()  # the default of `prompts`, too: ours are laid over it
         bound.arguments["prompts"] = {**(bound.arguments.get("prompts") or {}), **prompts}
-        return self._factory(*bound.args, **bound.kwargs)
+        return self.factory(*bound.args, **bound.kwargs)
 
     @staticmethod
     def _settled(made: Any) -> Any:
@@ -338,7 +341,7 @@ def rerunner_of_call(
 
     def make() -> Made:
         team = call.team()
-        if not source.has_factory:
+        if source.factory is None:
             if team is None:
                 raise AdapterError(
                     f"the team of the task {bare.task[:80]!r} is gone, and no factory was hooked that could build it "
@@ -348,7 +351,7 @@ def rerunner_of_call(
             return Made(adapter, replace(bare, team=team), is_hooked=True)
         return Made(adapter, replace(bare, team=source.anew(built_with())), is_hooked=False)
 
-    is_shared, emitter = not source.has_factory, replaying_emitter(emitter)
+    is_shared, emitter = source.factory is None, replaying_emitter(emitter)
     return Rerunner(make, bare.task, judge, emitter, is_shared=is_shared, prompts=prompts, name=name)
 
 

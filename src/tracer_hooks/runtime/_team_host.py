@@ -16,12 +16,14 @@ from typing import Any
 from tracer_hooks._background import process_lock
 from tracer_hooks._guard import guard
 from tracer_hooks.frameworks import Adapter, PatchSet, TeamCall, attach, detach, find_adapters
+from tracer_hooks.frameworks.plain import PlainTeam
 from tracer_hooks.runtime._attempt_loop import Action, AttemptLoop
 from tracer_hooks.runtime._call_context import CallContext
 from tracer_hooks.runtime._drivers import drive_astream, drive_awaited, drive_call, drive_stream
 from tracer_hooks.runtime._options import HookOptions
 from tracer_hooks.runtime._prompts import AcceptedPrompts
 from tracer_hooks.runtime._rerunner import TeamSource
+from tracer_hooks.runtime._team_code import TeamCode, calling_module
 from tracer_hooks.runtime._team_run import LatestRuns, TeamRun
 from tracer_hooks.telemetry import RunInvocation, current_run, unrecorded
 
@@ -207,6 +209,8 @@ class TeamHost:
         self.latest = LatestRuns()
         self.prompts = AcceptedPrompts(adapter, options) if options.prompts == "accepted" else None
         self._source = source
+        self._home = calling_module() if source.factory is None else ""
+        self._code: TeamCode | None = None
         self._watching = FRAMEWORK_WATCHER.hold(self)
         self._team: weakref.ref[Any] | None = None
 
@@ -263,12 +267,17 @@ class TeamHost:
         with guard("open the run"):
             FRAMEWORK_WATCHER.refresh()
             context = CallContext(call, self, self._source)
+            context.run.code = self._code = self._code or self._code_of(call.team)
             opened = context.open()
             if not self.is_tentative:
                 self.latest.add(context.run)
             loop = AttemptLoop(context, opened, streams=streams, retries=not streams or self.options.retry_streams)
             return loop, loop.start()
         return None, None
+
+    def _code_of(self, team: Any) -> TeamCode:
+        origin = self._source.factory or (team.run if isinstance(team, PlainTeam) else team)
+        return TeamCode.of(origin, self.options.check, self._home, is_whole=not self._source.has_arguments)
 
 
 def _release_team(team: weakref.ref[Any] | None, host: TeamHost) -> None:

@@ -15,18 +15,19 @@ from typing import TYPE_CHECKING, Any
 from tracer_hooks._background import DualEvent, process_lock
 from tracer_hooks._guard import guard, logger
 from tracer_hooks._lazy import cached_property
-from tracer_hooks.errors import ReplayError, TracerHooksError
+from tracer_hooks.errors import ReplayError, StoreError, TracerHooksError
 from tracer_hooks.frameworks import RunResult, Verdict
 from tracer_hooks.repair import Repair, RepairLog
 from tracer_hooks.replay import Tape
 from tracer_hooks.runtime._judging import loop_is_running
+from tracer_hooks.runtime._team_code import TeamCode
 from tracer_hooks.schema import Attribution, Finding, RunOutcome, Trajectory
 from tracer_hooks.telemetry import ContentPolicy
 
 if TYPE_CHECKING:
     from tracer_hooks.report import ReportRun
     from tracer_hooks.runtime._rerunner import Rerunner
-    from tracer_hooks.store import RunPrompts
+    from tracer_hooks.store import RunPrompts, RunSummary
 
 _PATIENCE_S = 5.0
 _LOOP_PATIENCE_S = 2.0
@@ -116,8 +117,10 @@ class TeamRun:
     """What of it may be written: its store and reports hold what passes here. The fields above are as they were."""
     again: Callable[[], Rerunner] | None = field(default=None, repr=False)
     """Makes what runs the team again, for replays."""
-    is_stored: bool = False
-    """Whether it was handed to the run store, where commands find it by the ids of its attempts."""
+    code: TeamCode = field(default_factory=TeamCode, repr=False)
+    """Where the team stands in code."""
+    store: Path | None = field(default=None, repr=False)
+    """The run store that it was handed to, where commands find it by the ids of its attempts; None without one."""
     _done: DualEvent = field(default_factory=DualEvent, repr=False)
     _is_under_way: bool = field(default=False, repr=False)
     """Whether a diagnosis is being made in the background that whoever asks for it may wait for."""
@@ -289,7 +292,7 @@ def kept_repair(run: TeamRun) -> RepairLog | None:
 
 def report_run(run: TeamRun) -> ReportRun:
     """``run`` in the shape that reports are made from."""
-    from tracer_hooks.report import ReportAttempt, ReportRun
+    from tracer_hooks.report import ReportAttempt, ReportRun, stored_forks
 
     attempts = [
         ReportAttempt(
@@ -301,15 +304,34 @@ def report_run(run: TeamRun) -> ReportRun:
         for attempt in run.attempts
     ]
     framework = run.attempts[0].trajectory.framework if run.attempts else ""
+    sources = [run.code.source(attempt.trajectory) for attempt in run.attempts]
     return ReportRun(
         team=run.team,
         framework=framework,
         task=run.gate.text(run.task),
         attempts=attempts,
         repair=kept_repair(run),
-        is_stored=run.is_stored,
+        places={name: place for source in sources if source is not None for name, place in source.places.items()},
+        built_by=run.code.built_by,
+        checked_by=run.code.checked_by,
+        forks=stored_forks(_forks(run), {attempt.trajectory.run_id: attempt.number for attempt in run.attempts}),
+        is_stored=run.store is not None,
         has_tape=run.gate.allows_all and run.last.record is not None,
     )
+
+
+def _forks(run: TeamRun) -> tuple[RunSummary, ...]:
+    """What was forked from its attempts so far; nothing where the store cannot say."""
+    if run.store is None or not run.store.exists():  # the run itself may be on its way there
+        return ()
+    from tracer_hooks.store import RunStore
+
+    try:
+        with RunStore(run.store, read_only=True) as store:
+            return store.forks_of(*(attempt.trajectory.run_id for attempt in run.attempts))
+    except StoreError as error:
+        logger.warning("tracer-hooks leaves the forks of a run out of its page: %s", error)
+        return ()
 
 
 # --- the newest calls of a team: of the calling task or thread, and of all --------------------------------------------

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from tracer_hooks.schema._attribution import ValueOrigin as ValueOrigin
     from tracer_hooks.schema._attribution import blames_environment as blames_environment
     from tracer_hooks.schema._attribution import explanation as explanation
+    from tracer_hooks.schema._codec import KEPT_BESIDE as KEPT_BESIDE
     from tracer_hooks.schema._codec import from_dict as from_dict
     from tracer_hooks.schema._codec import from_json as from_json
     from tracer_hooks.schema._codec import load_jsonl as load_jsonl

@@ -20,6 +20,9 @@ MIGRATIONS: dict[int, Migration] = {1: lambda data: {**data, "schema_version": 2
 """``MIGRATIONS[n]`` turns a record of version n into one of version n + 1. Version 2 added what has a default: findings
 and explanation of a diagnosis, operands of a value's origin, cached and reasoning tokens."""
 
+KEPT_BESIDE = "stored"
+"""In a trajectory's JSON: what the run store keeps beside the trajectory, which is no part of it."""
+
 
 def to_json(record: Record) -> str:
     """``record`` as one line of JSON."""
@@ -43,6 +46,8 @@ def from_dict(data: object, kind: type[R]) -> R:
     """Read one record from plain data; see :func:`from_json`."""
     if not isinstance(data, dict):
         raise TrajectoryError(f"expected a JSON object for a {kind.__name__}, got {type(data).__name__}")
+    if kind is Trajectory:
+        data = {name: value for name, value in data.items() if name != KEPT_BESIDE}
     try:
         migrated = _migrate(data, kind)
         inner = migrated.get("trajectory")

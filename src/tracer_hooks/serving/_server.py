@@ -105,7 +105,8 @@ class Server:
             *(Route(f"/{name}", asset_response) for name in ("style.css", "page.js", "label.js")),
         ]
         return Starlette(
-            routes=routes, exception_handlers={TracerHooksError: pages.refusal, HTTPException: _not_found(pages)}
+            routes=routes,
+            exception_handlers={TracerHooksError: pages.refusal, HTTPException: functools.partial(_of_status, pages)},
         )
 
 
@@ -134,10 +135,6 @@ def listen(host: str, port: int) -> socket.socket:
             why = f"cannot listen on {host!r}, port {port}: {error.strerror or error}; expected an address of this host"
         raise ConfigError(why) from error
     return listening
-
-
-def _not_found(pages: LivePages) -> functools.partial[Response]:
-    return functools.partial(_of_status, pages)
 
 
 def _of_status(pages: LivePages, request: Request, error: Exception) -> Response:

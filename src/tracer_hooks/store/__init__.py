@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tracer_hooks.store._records import RunPrompts as RunPrompts
     from tracer_hooks.store._records import RunSummary as RunSummary
     from tracer_hooks.store._records import StoredRun as StoredRun
+    from tracer_hooks.store._records import TeamOrigin as TeamOrigin
     from tracer_hooks.store._records import fingerprint as fingerprint
     from tracer_hooks.store._run_store import RunStore as RunStore
     from tracer_hooks.store._run_store import Writing as Writing

@@ -76,6 +76,19 @@ class ForkedFrom(Record):
     """What was changed, in words; empty for a control, in which nothing was."""
     kind: Text = "control"
     """What was changed: ``say``, ``result`` or ``prompts``; ``control`` for nothing."""
+    group: Text = ""
+    """The same for all runs that were made together, with the change and without it."""
+
+
+class TeamOrigin(Record):
+    """Where a run's team stands in code; what cannot be loaded again by its name is empty."""
+
+    built_by: Text = ""
+    """What builds the team, or the team: ``module:name`` or ``path/to/file.py:name``."""
+    checked_by: Text = ""
+    """What says whether a run succeeded, in the same form."""
+    places: dict[Text, Text] = Field(default_factory=dict)
+    """``file:line`` by ``"agent NAME"``, ``"tool NAME"`` and ``"prompt NAME"``, as far as they are known."""
 
 
 class _RunHead(Record):
@@ -124,6 +137,8 @@ class StoredRun(_RunHead):
     tape: SkipValidation[dict[str, Json] | None] = None
     """Every model and tool reply as plain data, for replays; ``tracer_hooks.replay.Tape.model_validate`` reads it. None
     when the run was recorded without full content."""
+    source: TeamOrigin | None = None
+    """Where its team stands in code; None where that is not known."""
 
     @classmethod
     def of(cls, trajectory: Trajectory, **more: Any) -> StoredRun:
@@ -229,6 +244,8 @@ def _row_of(run: StoredRun) -> dict[str, Any]:
         "prompts": None if run.prompts is None else run.prompts.model_dump_json(),
         "tags": tags_column(run.tags),
         "parent": None if run.parent is None else run.parent.model_dump_json(),
+        "parent_id": None if run.parent is None else run.parent.run_id,
+        "source": None if run.source is None else run.source.model_dump_json(exclude_defaults=True),
         **attribution_columns(run.attribution),
         **repair_columns(run.repair),
         **tape_columns(run.tape),
@@ -292,6 +309,7 @@ def run_of(row: Mapping[Any, Any]) -> StoredRun:
             attribution=from_json(unpack(row["attribution"]), Attribution) if row["attribution"] else None,
             repair=_repair_of(row["rewrite"]),
             tape=json.loads(unpack(row["tape"])) if row["tape"] else None,
+            source=TeamOrigin.model_validate_json(row["source"]) if row["source"] else None,
         )
     except Exception as error:  # whatever a damaged row holds
         raise _damaged(row, error) from error

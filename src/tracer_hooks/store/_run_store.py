@@ -267,8 +267,8 @@ class RunStore(StoreFile):
         return found
 
     def digest(self, session_id: str) -> str:
-        """A short text that changes with anything that is kept of the attempts of a call, but for their tapes."""
-        seen = hashlib.sha256()
+        """A short text that changes with what is kept of a call's attempts but their tapes, and with their forks."""
+        seen = hashlib.sha256(repr(self.forks_of(*self.attempt_ids(session_id))).encode(errors="replace"))
         with self._database.read("read the attempts") as connection:
             columns = _columns(connection, but={"tape"})
             statement = sa.select(*columns).where(runs.c.session_id == session_id).order_by(*_IN_ORDER)
@@ -287,6 +287,18 @@ class RunStore(StoreFile):
         with self._database.read("read the attempts") as connection:
             attempts = sa.select(runs.c.run_id).where(runs.c.session_id == session_id)
             return tuple(connection.scalars(attempts.order_by(*_IN_ORDER)))
+
+    def forks_of(self, *run_ids: str) -> tuple[RunSummary, ...]:
+        """Summaries of the runs that were forked from runs with exactly these ids, in the order in which they began."""
+        with self._database.read("find the forks") as connection:
+            if version_of_file(connection) < ADDED_IN["parent_id"]:
+                return ()
+            found: list[RunSummary] = []
+            for start in range(0, len(run_ids), _PARAMETERS):
+                wanted = runs.c.parent_id.in_(run_ids[start : start + _PARAMETERS])
+                statement = sa.select(*_summary_columns(connection)).where(wanted)
+                found += _summaries(connection, statement.order_by(runs.c.started_us, runs.c.run_id))
+            return tuple(found)
 
     def set_attribution(self, run_id: str, attribution: Attribution | None) -> None:
         """Put a diagnosis in place of the run's present one; None removes it."""
@@ -458,7 +470,7 @@ def _nothing(name: str) -> sa.ColumnElement[Any]:
 
 
 def _summary_columns(connection: sa.Connection) -> list[sa.ColumnElement[Any]]:
-    light = _columns(connection, but={"task", "trajectory", "attribution", "rewrite", "tape"})
+    light = _columns(connection, but={"task", "trajectory", "attribution", "rewrite", "tape", "source"})
     tape = next(column for column in _columns(connection) if column.name == "tape")
     task = sa.func.substr(runs.c.task, 1, SUMMARY_TASK_CHARS).label("task")
     return [*light, task, runs.c.rewrite.is_not(None).label("has_repair"), tape.is_not(None).label("has_tape")]

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 
 from tracer_hooks.errors import StoreError
 
-STORE_VERSION = 7
+STORE_VERSION = 8
 """Version of the tables; raised with every change of them, with a migration. Version 5 was version 4 with three tables
 and a column of ``runs`` for lessons, which were taken out again: nothing reads or changes what a file holds of them."""
 
@@ -45,10 +45,17 @@ MIGRATIONS = {
         "CREATE INDEX ix_runs_newest ON runs "
         "(started_us DESC, run_id, kind, team, outcome, input_tokens, output_tokens, tags)",
     ),
+    7: (
+        "ALTER TABLE runs ADD COLUMN source TEXT",
+        "ALTER TABLE runs ADD COLUMN parent_id TEXT",
+        # The id is the first thing in a parent's JSON, behind 11 characters.
+        "UPDATE runs SET parent_id = substr(parent, 12, instr(substr(parent, 12), '\"') - 1) WHERE parent IS NOT NULL",
+        "CREATE INDEX ix_runs_parent_id ON runs (parent_id)",
+    ),
 }
 """The statements under n turn tables of version n into version n + 1; they run inside the opening transaction."""
 
-ADDED_IN = {"tape": 2, "prompts": 4, "tags": 6, "parent": 7}
+ADDED_IN = {"tape": 2, "prompts": 4, "tags": 6, "parent": 7, "source": 8, "parent_id": 8}
 """Columns with the version that brought them: an older file that may not be changed is read without them."""
 
 PROMPTS_SINCE = 4
@@ -90,6 +97,8 @@ runs = sa.Table(
     sa.Column("prompts", sa.Text),  # which accepted prompts the run was made on: short JSON
     sa.Column("tags", sa.Text),  # what the user says of it: JSON
     sa.Column("parent", sa.Text),  # the run that it was made of, and the change: short JSON
+    sa.Column("source", sa.Text),  # what builds and checks its team, and places in its code: short JSON
+    sa.Column("parent_id", sa.Text, index=True),  # of ``parent``
     # All that runs are chosen, ordered and counted by, so that neither a list nor a count reads rows in vain.
     sa.Index(
         "ix_runs_newest",

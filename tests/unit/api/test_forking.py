@@ -29,10 +29,14 @@ def test_a_change_is_verified_beside_its_control_and_kept(tmp_path: Path) -> Non
         changed = store.get(first.runs[0].trajectory.run_id)
     assert (kept.kind, kept.outcome) == (RunKind.REPLAY, "failed")
     recorded = run.last.trajectory.run_id
-    assert kept.parent == ForkedFrom(run_id=recorded, step=0)
-    assert changed.parent == ForkedFrom(run_id=recorded, step=0, change=first.change, kind="say")
+    assert kept.parent is not None
+    group = kept.parent.group
+    assert kept.parent == ForkedFrom(run_id=recorded, step=0, group=group)
+    assert changed.parent == ForkedFrom(run_id=recorded, step=0, change="adder says '5'", kind="say", group=group)
     of_a_fork = tracer_hooks.fork(kept, at=0, say="5", n=1, build_team=duo.build_team, check=passes, store=file)
     assert of_a_fork.succeeded == (1, 0)
+    page = run.report(tmp_path / "run.html").read_text()
+    assert page.count("control 0 of 5") == page.count("control 0 of 3") == 2, "in the finding and in the tree"
 
 
 def test_another_prompt_is_told_from_the_step_on() -> None:

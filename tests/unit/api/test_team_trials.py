@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tracer_hooks.budget import Spending
+from tracer_hooks.budget import CostCap, Spending
 from tracer_hooks.diagnosis import ENVIRONMENT_FAULT
-from tracer_hooks.errors import ReplayError
+from tracer_hooks.errors import BudgetSpentError, ReplayError
 from tracer_hooks.improvement import PromptedTeam, TeamTrials, TrialOptions
 from tracer_hooks.journal import Journal
 from tracer_hooks.schema import Attribution, Trajectory
@@ -46,6 +48,34 @@ def test_a_run_that_the_surroundings_failed_is_made_again(tmp_path: Path) -> Non
     assert run.passed
     assert len(asked) == 3
     assert len(Journal(tmp_path)) == 1, "only what the team did itself is kept"
+
+
+def test_failures_are_diagnosed_beside_a_team_that_makes_one_run_at_a_time(tmp_path: Path) -> None:
+    meeting, inside = threading.Barrier(3), threading.Lock()
+
+    class Slow(Outage):
+        """Answers when three runs are asked about at the same time."""
+
+        concurrency = 3
+
+        def attribute(self, trajectory: Trajectory, *, reference: str | None = None) -> Attribution:
+            meeting.wait(20)
+            return Attribution(run_id=trajectory.run_id, abstained=True, abstained_reason=trajectory.task)
+
+    def solve(task: str) -> str:
+        assert inside.acquire(blocking=False), "no two runs of the team at the same time"
+        time.sleep(0.01)
+        inside.release()
+        return "no idea"
+
+    options = TrialOptions(attributor=Slow(), workers=1)
+    made = TeamTrials(PromptedTeam(solve), Journal(tmp_path), Spending(CostCap(max_runs=6)), options)
+    tasks = [TASK.model_copy(update={"id": f"t{number}", "text": f"task {number}"}) for number in range(6)]
+    runs = made.run(tasks, {})
+    assert [run.task for run in runs] == [task.id for task in tasks]
+    assert [run.attribution and run.attribution.abstained_reason for run in runs] == [task.text for task in tasks]
+    with pytest.raises(BudgetSpentError, match="the cap of 6 runs"):
+        made.run(tasks, {})
 
 
 def test_surroundings_that_fail_again_and_again_end_the_job(tmp_path: Path) -> None:

@@ -248,6 +248,20 @@ def test_diagnoses_are_written_back_unless_told_otherwise(
     assert "48" not in json.dumps(list(backend.entries.values()))
 
 
+def test_diagnoses_in_parts_are_written_back_and_into_a_file(
+    diagnose: Call, backend: ReadableBackend, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for number in range(1, 4):
+        backend.hold(trajectory(number))
+    assert diagnose(backend.url("phoenix"), "--out", str(tmp_path / "results.jsonl")) == 0
+    assert "3 of 3 diagnoses written to" in capsys.readouterr().err
+    found = [json.loads(line) for line in (tmp_path / "results.jsonl").read_text().splitlines()]
+    assert [one["run_id"] for one in found] == ["run3", "run2", "run1"]
+    backend.answers = {"/span_annotations": (500, "out of order")}
+    assert diagnose(backend.url("phoenix"), "--out", str(tmp_path / "results.jsonl")) == 1
+    assert "0 of 3 diagnoses written to" in capsys.readouterr().err
+
+
 def test_what_cannot_be_written_back_is_said_with_exit_code_1(
     diagnose: Call, backend: ReadableBackend, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tracer_hooks.report import ReportAttempt, ReportRun, render_html, write_html
+from tracer_hooks.report import ReportAttempt, ReportFork, ReportRun, render_html, write_html
 from tracer_hooks.schema import Attribution, FindingValues, RunOutcome, Step, Trajectory, ValueLink, ValueOrigin
 
 from ._pages import NOON, Element, diagnosis, failed_run, found, page_of, parse
@@ -213,14 +214,19 @@ def test_commands_have_the_runs_own_id_step_and_code() -> None:
         return [words(each) for each in page_of(attempt, is_stored=True, **fields).all("div", "command")]
 
     assert commands(has_tape=True, built_by="app.team:build", checked_by="app.team:check") == [
-        "tracer-hooks replay c07a1b0ceae6 --from 2 --correction 'WHAT IT SHOULD SAY' --team app.team:build "
-        "--check app.team:check",
-        "tracer-hooks replay c07a1b0ceae6 --find --team app.team:build --check app.team:check",
+        "tracer-hooks fork c07a1b0ceae6 --at 2 --say 'WHAT IT SHOULD SAY'",
+        "tracer-hooks replay c07a1b0ceae6 --find",
         "tracer-hooks label c07a1b0ceae6 --out labels.jsonl",
         "tracer-hooks publish c07a1b0ceae6 phoenix://localhost:6006/PROJECT",
         "tracer-hooks issues --team 'it'\"'\"'s'",
     ]
-    assert "--team MODULE:build_team --check MODULE:check" in commands(has_tape=True)[0]
+    assert commands(has_tape=True)[:2] == [
+        "tracer-hooks fork c07a1b0ceae6 MODULE:build_team --at 2 --say 'WHAT IT SHOULD SAY' --check MODULE:check",
+        "tracer-hooks replay c07a1b0ceae6 --find --team MODULE:build_team --check MODULE:check",
+    ]
+    fork = ReportFork(run_id="f0" * 16, step=2, change="x")
+    assert "tracer-hooks compare c07a1b0ceae6 f0f0f0f0f0f0" in commands(forks=(replace(fork, attempt=2), fork))
+    assert not any("compare" in line for line in commands(forks=(replace(fork, attempt=2),)))
     assert [each.split()[1] for each in commands()] == ["label", "publish", "issues"], "no tape, no replay"
     assert page_of(attempt).all("div", "command") == [], "no command finds a run that is not stored"
 

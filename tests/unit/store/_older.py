@@ -67,7 +67,8 @@ def older(folder: Path, version: int) -> Path:
     with closing(sqlite3.connect(path)) as connection, connection:
         for table in PROMPT_TABLES if version < 4 else ():
             connection.execute(f"drop table {table}")
-        connection.execute("drop index ix_runs_newest")  # version 7 brought it
+        for index in ["ix_runs_parent_id"] + ["ix_runs_newest"] * (version < 7):  # versions 8 and 7 brought them
+            connection.execute(f"drop index {index}")
         for column in (name for name, added in ADDED_IN.items() if added > version):
             connection.execute(f"alter table runs drop column {column}")
         connection.execute(f"update schema_version set version = {version}")

@@ -43,7 +43,7 @@ def indexes(path: Path) -> dict[str, Any]:
         }
 
 
-@pytest.mark.parametrize("version", [1, 2, 3, 4])
+@pytest.mark.parametrize("version", [1, 2, 3, 4, 7])
 def test_it_gets_the_tables_of_a_new_one_and_keeps_its_run(tmp_path: Path, version: int) -> None:
     path, new = older(tmp_path, version), tmp_path / "new.sqlite"
     for file in (path, new):
@@ -54,7 +54,7 @@ def test_it_gets_the_tables_of_a_new_one_and_keeps_its_run(tmp_path: Path, versi
     assert {name: on for name, on in indexes(path).items() if "repair_counts" not in name} == indexes(new)
     assert not columns(path).keys() & set(LESSON_TABLES)
     with closing(sqlite3.connect(path)) as connection:
-        assert connection.execute("select version from schema_version").fetchall() == [(7,)]
+        assert connection.execute("select version from schema_version").fetchall() == [(8,)]
     store = RunStore(path)
     assert (store.get("old-1").trajectory.steps[0].content, store.get("old-1").tape) == ("six", None)
     assert {run.run_id: run.has_tape for run in store.list()} == {"old-1": False, "run-1": True}
@@ -62,7 +62,7 @@ def test_it_gets_the_tables_of_a_new_one_and_keeps_its_run(tmp_path: Path, versi
     assert accepted(prompts) == prompts.current(TEAM)
 
 
-@pytest.mark.parametrize("version", [1, 2, 3, 4])
+@pytest.mark.parametrize("version", [1, 2, 3, 4, 7])
 def test_one_that_may_not_be_changed_is_read_as_it_is(tmp_path: Path, version: int) -> None:
     path = older(tmp_path, version)
     before = path.read_bytes()
@@ -107,7 +107,7 @@ def test_runs_and_prompts_are_written_and_the_lessons_stay(tmp_path: Path) -> No
         assert prompts.current(made.team) == made
     assert lessons_in(path) == before
     with closing(sqlite3.connect(path)) as connection:
-        assert connection.execute("select version from schema_version").fetchall() == [(7,)]
+        assert connection.execute("select version from schema_version").fetchall() == [(8,)]
 
 
 def test_it_is_read_without_a_change(tmp_path: Path) -> None:
@@ -131,3 +131,20 @@ def test_its_runs_are_deleted_and_what_was_learnt_stays(tmp_path: Path) -> None:
         assert runs.wipe()
         assert runs.list() == ()
     assert lessons_in(path) == {**tables, "runs": []}
+
+
+def test_a_fork_that_version_7_kept_is_found_by_its_parent(tmp_path: Path) -> None:
+    path = older(tmp_path, 7)
+    parent = '{"run_id":"old-1","step":1,"change":"a \\"b\\"","kind":"say"}'
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(
+            "insert into runs select 'fork-1', 's2', 1, 'replay', team, framework, task, outcome, outcome_reason, "
+            "started_us, ended_us, steps, input_tokens, output_tokens, agent, step, error_mode, confidence, "
+            "abstained, trajectory, attribution, rewrite, tape, prompts, tags, ? from runs",
+            (parent,),
+        )
+    assert RunStore(path, read_only=True).forks_of("old-1") == (), "an older file is read as it is"
+    store = RunStore(path)
+    store.save(make_run("run-1"))
+    assert [(fork.run_id, fork.parent and fork.parent.step) for fork in store.forks_of("old-1")] == [("fork-1", 1)]
+    assert store.forks_of("run-1") == store.forks_of() == ()

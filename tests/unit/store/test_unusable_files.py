@@ -118,7 +118,7 @@ def test_the_database_of_another_program_is_left_alone(tmp_path: Path) -> None:
         assert connection.execute("select name from sqlite_master").fetchall() == [("orders",)]
 
 
-@pytest.mark.parametrize("version", [8, 99])
+@pytest.mark.parametrize("version", [9, 99])
 def test_a_newer_store_asks_for_an_upgrade(filled: RunStore, version: int) -> None:
     alter(filled, "update schema_version set version = ?", version)
     with pytest.raises(StoreError, match="pip install --upgrade tracer-hooks"):

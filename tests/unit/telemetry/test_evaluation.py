@@ -236,7 +236,7 @@ def test_a_diagnosis_that_is_made_later_is_exported_into_the_runs_trace(
     tracer_hooks.diagnose(RUN, attributor=Told())
     write_otlp_json(tmp_path / "run.json", to_spans(RUN))
     tracer_hooks.diagnose(tmp_path / "run.json", attributor=Told())
-    monkeypatch.setattr("tracer_hooks.cli.diagnose.attributor_of", lambda *_: Told())
+    monkeypatch.setattr("tracer_hooks.batch._diagnosed.attributor_of", lambda *_: Told())
     monkeypatch.setattr("sys.argv", ["tracer-hooks", "diagnose", str(tmp_path)])
     assert run_app() == 0
     assert [span.name for span in recorded.spans] == ["diagnose desk"] * 3

@@ -29,6 +29,7 @@ from tracer_hooks_lab.datasets import (
     stats,
     write_card,
 )
+from tracer_hooks_lab.datasets._bench import LocalBench, MakeBench, ray_bench
 from tracer_hooks_lab.datasets._build_plan import FAULT, NATURAL, RUN
 from tracer_hooks_lab.faults import FaultStrategy, FaultWriter, InjectOptions, VerificationRule
 from tracer_hooks_lab.subjects import OwnTeam, SuiteTeam
@@ -92,6 +93,7 @@ class DatasetBuild:
         title: The title of the card.
         command: What the card gives as the command.
         on_progress: Told after every unit.
+        bench: Makes where units are worked on.
 
     Attributes:
         spending: What this session has cost so far.
@@ -111,13 +113,14 @@ class DatasetBuild:
         title: str,
         command: str,
         on_progress: Callable[[BuildObserver], None] | None = None,
+        bench: MakeBench = LocalBench,
     ) -> None:
         self.folder = folder
         self.options = options
         self._title, self._command = title, command
         self._subjects = subjects
         self._tasks = {f"{task.suite}/{task.id}": task for subject in subjects for task in tasks(subject)}
-        self._builder = DatasetBuilder(folder, subjects, tasks, options, on_progress=on_progress)
+        self._builder = DatasetBuilder(folder, subjects, tasks, options, on_progress=on_progress, bench=bench)
         self._plan = BuildPlan.of(
             {subject.name: _described(subject) for subject in subjects}, self._tasks.values(), options.described()
         )
@@ -244,7 +247,8 @@ class BuildArguments(TypedDict, total=False):
     at most. ``tools``: what tools may do in runs that are replayed, default ``"rebuilt"``. ``workers``: runs that go
     on at the same time. ``wanted_injected``, ``wanted_natural``: stop when there are so many. ``cap``: what this call
     may cost; the next one goes on. ``seed``: of every random choice. ``command``: what the card gives as the command.
-    ``on_progress``: called after every unit.
+    ``on_progress``: called after every unit. ``engine``: ``"local"``, or ``"ray"`` for a Ray cluster; ``address``: the
+    cluster's, as for ``tracer-hooks diagnose``.
     """
 
     check: Check | None
@@ -269,6 +273,8 @@ class BuildArguments(TypedDict, total=False):
     seed: int
     command: str
     on_progress: Callable[[BuildObserver], None] | None
+    engine: Literal["local", "ray"]
+    address: str | None
 
 
 def build_dataset(folder: str | Path, target: Any, tasks: Tasks, **options: Unpack[BuildArguments]) -> LabeledSet:
@@ -322,6 +328,7 @@ def dataset_build(folder: str | Path, target: Any, tasks: Tasks, **options: Unpa
         title=options.get("title", "Labelled runs of " + ", ".join(subject.name for subject in subjects)),
         command=options.get("command", "tracer_hooks.build_dataset(...)"),
         on_progress=options.get("on_progress"),
+        bench=ray_bench(options.get("address")) if options.get("engine", "local") == "ray" else LocalBench,
     )
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from tracer_hooks import schema
+from tracer_hooks._flight import REQUESTS
 from tracer_hooks._guard import warn_once
 from tracer_hooks.config import DEFAULT_STORE, store_path
 from tracer_hooks.diagnosis._protocol import Scorer
@@ -116,8 +117,8 @@ class JudgeOptions:
     """How often a request is sent that is refused with 429 or 5xx, or times out."""
     backoff_s: float = 1.0
     """Seconds before the second attempt, doubled for each further one; a server's Retry-After goes before it."""
-    concurrency: int = 4
-    """Trajectories of a file or folder that are judged at the same time."""
+    concurrency: int = field(default_factory=lambda: REQUESTS.get() or 4)
+    """Trajectories of a file or folder that are judged at the same time, and requests to the endpoint under way."""
     cache_dir: Path | None = DEFAULT_CACHE
     """Directory of accepted replies; None keeps none."""
 

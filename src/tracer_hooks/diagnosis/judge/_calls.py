@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -96,7 +98,7 @@ class EndpointModel:
         self.context_tokens = options.context_tokens
         base_url = options.base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI
         self._client = EndpointClient(
-            Endpoint(base_url=base_url, model=options.model, api_key=_key(options)),
+            Endpoint(base_url=base_url, model=options.model, api_key=_key(options), concurrency=options.concurrency),
             needed_by="a judge behind an OpenAI-compatible endpoint",
             timeout_s=options.timeout_s,
             attempts=options.attempts,
@@ -212,9 +214,35 @@ class ReplyCache:
 
     def __init__(self, directory: Path | None) -> None:
         self._directory = directory
+        self._lock = threading.Lock()
+        self._turns: dict[str, _Turn] = {}
+
+    @contextmanager
+    def turn(self, identity: str, request: ChatRequest, timeout_s: float | None) -> Iterator[None]:
+        """Be the only thread that asks ``request``, after ``timeout_s`` seconds at most; who waited finds the reply.
+
+        Without a directory, too, a reply is there for those who asked the same before it came.
+        """
+        key = _key_of(identity, request)
+        with self._lock:
+            turn = self._turns.setdefault(key, _Turn())
+            turn.threads += 1
+        is_ours = turn.lock.acquire(timeout=-1 if timeout_s is None else timeout_s)
+        try:
+            yield
+        finally:
+            if is_ours:
+                turn.lock.release()
+            with self._lock:
+                turn.threads -= 1
+                if not turn.threads:
+                    del self._turns[key]
 
     def get(self, identity: str, request: ChatRequest) -> ChatCompletion | None:
         """The reply to ``request``, its usage 0; None when there is none."""
+        turn = self._turns.get(_key_of(identity, request))
+        if turn is not None and turn.reply is not None:
+            return replace(turn.reply, usage=Usage())
         if self._directory is None:
             return None
         try:
@@ -225,6 +253,8 @@ class ReplyCache:
 
     def put(self, identity: str, request: ChatRequest, reply: ChatCompletion) -> None:
         """Keep the reply to ``request``."""
+        if (turn := self._turns.get(_key_of(identity, request))) is not None:
+            turn.reply = reply
         if self._directory is None:
             return
         data = {"text": reply.text, "label_logprobs": _floats(reply.label_logprobs)}
@@ -240,11 +270,24 @@ class ReplyCache:
             )
 
 
-def _path(directory: Path, identity: str, request: ChatRequest) -> Path:
+@dataclass
+class _Turn:
+    """The threads that want the reply to one request, and the reply."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    threads: int = 0
+    reply: ChatCompletion | None = None
+
+
+def _key_of(identity: str, request: ChatRequest) -> str:
     messages = [[message.role, message.content] for message in request.messages]
     sampling = [request.max_tokens, request.temperature, request.seed, list(request.labels)]
     document = json.dumps([identity, messages, request.schema, sampling], sort_keys=True)
-    key = hashlib.sha256(document.encode()).hexdigest()
+    return hashlib.sha256(document.encode()).hexdigest()
+
+
+def _path(directory: Path, identity: str, request: ChatRequest) -> Path:
+    key = _key_of(identity, request)
     return directory / key[:2] / f"{key}.json"
 
 
@@ -335,14 +378,15 @@ class JudgeSession:
         """
         asked = self.messages(question.prompt, question.values)
         request, cache, identity = self._request(question, asked), self.resources.cache, self.resources.model.identity
-        known = cache.get(identity, request)
-        reply = known if known is not None else self._call(request)
-        try:
-            answer = _read(question, reply)
-        except ReplyError as problem:
-            reply, answer = self._repair(question, asked, reply, problem)
-        if reply is not known:
-            cache.put(identity, request, reply)
+        with cache.turn(identity, request, self.meter.seconds_left()):
+            known = cache.get(identity, request)
+            reply = known if known is not None else self._call(request)
+            try:
+                answer = _read(question, reply)
+            except ReplyError as problem:
+                reply, answer = self._repair(question, asked, reply, problem)
+            if reply is not known:
+                cache.put(identity, request, reply)
         return answer
 
     def _repair(

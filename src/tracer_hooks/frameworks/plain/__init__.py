@@ -3,6 +3,7 @@
 from tracer_hooks.frameworks.plain._adapter import PlainAdapter, PlainTeam
 from tracer_hooks.frameworks.plain._calls import answer_text
 from tracer_hooks.frameworks.plain._decorators import (
+    PLACES,
     TOOL_NAMES,
     agent,
     declared_agents,
@@ -13,6 +14,7 @@ from tracer_hooks.frameworks.plain._decorators import (
 )
 
 __all__ = [
+    "PLACES",
     "TOOL_NAMES",
     "PlainAdapter",
     "PlainTeam",

@@ -47,6 +47,21 @@ def declare_agent(name: object, instructions: object) -> None:
         found[name] = instructions
 
 
+PLACES: dict[str, tuple[str, int] | None] = {}
+"""File and line of marked functions, by ``"agent NAME"`` and ``"tool NAME"``; None where several have the name."""
+
+
+_MOST_PLACES = 10_000
+"""Agents may be named anew with every run."""
+
+
+def _note_place(what: str, function: Callable[..., Any]) -> None:
+    if code := getattr(inspect.unwrap(function), "__code__", None):
+        place = (code.co_filename, code.co_firstlineno)
+        if what in PLACES or len(PLACES) < _MOST_PLACES:
+            PLACES[what] = place if PLACES.get(what, place) == place else None
+
+
 F = TypeVar("F", bound=Callable[..., Any])
 Name = str | Callable[..., str]
 
@@ -85,6 +100,8 @@ def agent(
     def decorate(target: F) -> F:
         called = name or target.__name__
         declare_agent(called, instructions)
+        if isinstance(called, str):
+            _note_place(f"agent {called}", target)
         return cast(F, wrap(target, _AgentTurn(target, called, instructions, tuple(tools))))
 
     return decorate if function is None else decorate(cast(Any, function))
@@ -112,6 +129,7 @@ def tool(function: Callable[..., Any] | None = None, /, *, name: str | None = No
     def decorate(target: F) -> F:
         called = name or target.__name__
         TOOL_NAMES.add(called)
+        _note_place(f"tool {called}", target)
         return cast(F, wrap(with_seam(target, ToolSeam(target, called)), _ToolCall(target, called)))
 
     return decorate if function is None else decorate(cast(Any, function))

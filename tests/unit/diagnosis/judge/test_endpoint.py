@@ -149,7 +149,6 @@ def test_an_answer_that_takes_too_long_is_asked_for_again_and_then_an_error() ->
         (Garbage("<html>proxy</html>", content_type="text/html"), "no chat completion"),
         (Garbage("{}"), "no chat completion"),
         (Garbage('{"choices": [{"ind'), "no chat completion"),
-        (Drop(sent=0), "cannot be reached"),
     ],
 )
 def test_other_failures_are_errors_at_once(answer: Any, said: str) -> None:
@@ -157,6 +156,13 @@ def test_other_failures_are_errors_at_once(answer: Any, said: str) -> None:
         with pytest.raises(AttributionError, match=said):
             judge(llm).attribute(shop_run())
         assert llm.calls == (4 if getattr(answer, "status", 0) == 400 else 1)
+
+
+def test_a_connection_that_breaks_each_time_is_an_error_after_the_last_attempt() -> None:
+    with ScriptedLLM(default=Drop(sent=0)) as llm:
+        with pytest.raises(AttributionError, match="cannot be reached"):
+            judge(llm, attempts=3).attribute(shop_run())
+        assert llm.calls == 3
 
 
 def test_a_server_that_is_not_there_is_named_with_what_to_do() -> None:

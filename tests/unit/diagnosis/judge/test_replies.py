@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from tracer_hooks.cli.diagnose import attribute_one
+from tracer_hooks.batch import DiagnoseSettings, diagnosed
+from tracer_hooks.datasets import LoadedRecord
 from tracer_hooks.diagnosis import diagnose_each
 from tracer_hooks.errors import OutputParseError
 from tracer_hooks.schema import ErrorMode
@@ -36,9 +37,10 @@ def test_a_reply_that_stays_unreadable_is_an_error_with_the_reply_in_it() -> Non
 
 def test_the_command_line_shows_an_unreadable_reply_as_an_error_of_its_input() -> None:
     with ScriptedLLM(default="no idea") as llm:
-        result = attribute_one(judge(llm), shop_run())  # type: ignore[arg-type]  # a name, or an attributor
-    assert isinstance(result, str)
-    assert result.startswith("OutputParseError")
+        settings = DiagnoseSettings(attributor=judge(llm))  # type: ignore[arg-type]  # a name, or an attributor
+        (result,) = diagnosed([LoadedRecord(source="run", trajectory=shop_run())], settings)
+    assert result.attribution is None
+    assert (result.error or "").startswith("OutputParseError")
 
 
 def test_one_broken_run_among_many_does_not_stop_the_others() -> None:

@@ -21,7 +21,10 @@ from rich.text import Text
 
 from tracer_hooks.cli.plugin import (
     FAILED,
+    Address,
     Check,
+    Concurrency,
+    Engine,
     Json,
     MaxRuns,
     MaxSeconds,
@@ -146,6 +149,9 @@ def build(
     trials: Annotated[int, typer.Option(help="Replays of each kind for each step of a failure.", min=1)] = 6,
     tool: Annotated[list[str], tool_option("in replays")] = [],  # noqa: B006
     workers: Workers = 4,
+    engine: Annotated[Engine, typer.Option(help="Run teams in this process, or on a Ray cluster.")] = Engine.LOCAL,
+    address: Address = None,
+    concurrency: Concurrency = None,
     wanted_injected: Annotated[int | None, typer.Option(help="Stop at so many verified faults.", min=0)] = None,
     wanted_natural: Annotated[int | None, typer.Option(help="Stop at so many labelled failures.", min=0)] = None,
     max_runs: MaxRuns = None,
@@ -171,7 +177,10 @@ def build(
         "natural": natural,
         "proposer": proposer,
         "trials": trials,
-        "workers": workers,
+        # A suite's teams are ours, so that any number of them may run at the same time.
+        "workers": workers if suite is None else max(workers, concurrency or 0),
+        "engine": str(engine),
+        "address": address,
         "wanted_injected": wanted_injected,
         "wanted_natural": wanted_natural,
         "seed": seed,
@@ -237,8 +246,8 @@ def _suite_teams(
     unknown = sorted(set(architectures) - set(ARCHITECTURES))
     if unknown:
         raise ConfigError(f"unknown architecture {unknown[0]!r}, expected one of: {', '.join(ARCHITECTURES)}")
-    key = Endpoint.from_env(base_url=base_url, model=model).api_key
-    endpoint = Endpoint(base_url=base_url, model=model, api_key=key, temperature=temperature, max_tokens=max_reply)
+    known = Endpoint.from_env(base_url=base_url, model=model)
+    endpoint = replace(known, temperature=temperature, max_tokens=max_reply)
     return [
         SuiteTeam(framework=str(framework), architecture=architecture, endpoint=endpoint)
         for framework in dict.fromkeys(frameworks)

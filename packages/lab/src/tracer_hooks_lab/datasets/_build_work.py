@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Protocol
 
 from tracer_hooks.budget import Spending
 from tracer_hooks.journal import AGAIN, Journal
 from tracer_hooks.replay import Tape, Trial
 from tracer_hooks.schema import Trajectory
 from tracer_hooks_lab.datasets._build_plan import RunUnit
-
-Unit = TypeVar("Unit")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,33 +30,42 @@ class BuildObserver:
     """Of those that are done, how many were done in earlier sessions."""
 
 
-class Work(Generic[Unit]):
+class Bench(Protocol):
+    """Where units are worked on."""
+
+    def submit(self, phase: str, unit: Any) -> Future[dict[str, Any]]:
+        """Begin a unit; at most as many as there are workers are under way."""
+
+    def close(self) -> None:
+        """Let go of the workers; nothing is under way any more."""
+
+
+class Work:
     """Does each unit once.
 
     Args:
         journal: Where results go; units that are in it are passed over.
         spending: Says when a cap is reached; no unit is begun from then on.
+        bench: Where units are worked on.
         workers: How many units are worked on at the same time.
     """
 
-    def __init__(self, journal: Journal, spending: Spending, *, workers: int) -> None:
+    def __init__(self, journal: Journal, spending: Spending, bench: Bench, *, workers: int) -> None:
         self._journal = journal
         self._spending = spending
+        self._bench = bench
         self._workers = workers
 
-    def do(
-        self, units: Iterable[tuple[str, Unit]], work: Callable[[Unit], dict[str, Any]]
-    ) -> Generator[tuple[str, dict[str, Any]], None, None]:
+    def do(self, units: Iterable[tuple[str, Any]], phase: str) -> Generator[tuple[str, dict[str, Any]], None, None]:
         """Do what has not been done yet, and give each result after it was noted.
 
-        An exception of ``work`` ends the phase: what it means to go on is for ``work`` to say, in its result. Close the
-        generator to end early; units that are being worked on are then finished and noted.
+        An exception of a unit ends the phase: what it means to go on is said in its result. Close the generator to end
+        early; units that are being worked on are then finished and noted.
         """
         left = iter([(name, unit) for name, unit in units if name not in self._journal])
         running: dict[Future[dict[str, Any]], str] = {}
-        pool = ThreadPoolExecutor(self._workers, thread_name_prefix="tracer-hooks-build")
         try:
-            self._fill(pool, running, left, work)
+            self._fill(running, left, phase)
             while running:
                 ended, _ = wait(running, return_when=FIRST_COMPLETED)
                 for future in ended:
@@ -66,9 +73,9 @@ class Work(Generic[Unit]):
                     result = future.result()
                     self._journal.add(name, result)
                     yield name, result
-                self._fill(pool, running, left, work)
+                self._fill(running, left, phase)
         finally:
-            pool.shutdown(cancel_futures=True)
+            wait(running)
             self._keep(running)
 
     def _keep(self, running: dict[Future[dict[str, Any]], str]) -> None:
@@ -77,19 +84,13 @@ class Work(Generic[Unit]):
             if future.done() and not future.cancelled() and future.exception() is None:
                 self._journal.add(name, future.result())
 
-    def _fill(
-        self,
-        pool: ThreadPoolExecutor,
-        running: dict[Future[dict[str, Any]], str],
-        left: Iterator[tuple[str, Unit]],
-        work: Callable[[Unit], dict[str, Any]],
-    ) -> None:
+    def _fill(self, running: dict[Future[dict[str, Any]], str], left: Iterator[tuple[str, Any]], phase: str) -> None:
         while len(running) < self._workers and self._spending.refusal is None:
             following = next(left, None)
             if following is None:
                 return
             name, unit = following
-            running[pool.submit(work, unit)] = name
+            running[self._bench.submit(phase, unit)] = name
 
 
 @dataclass(frozen=True, kw_only=True)

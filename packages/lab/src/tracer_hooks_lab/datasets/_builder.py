@@ -12,42 +12,23 @@ from typing import Any
 
 from tracer_hooks.budget import Spending
 from tracer_hooks.datasets import LabeledSet
-from tracer_hooks.errors import CheckError, ConfigError, DatasetError, FaultError, ReplayError, TracerHooksError
+from tracer_hooks.errors import ConfigError, DatasetError
 from tracer_hooks.journal import Journal
-from tracer_hooks.replay import (
-    DecisiveSearch,
-    StepReplay,
-    Tape,
-    TapePlayer,
-    ToolRules,
-    ToolUse,
-    Trial,
-    find_decisive_step,
-)
-from tracer_hooks.schema import RunKind, Usage
 from tracer_hooks.tasks import SuiteTask
+from tracer_hooks_lab.datasets._bench import LocalBench, MakeBench
 from tracer_hooks_lab.datasets._build_plan import FAULT, NATURAL, PLAN, RUN, BuildOptions, RunUnit, Subject
 from tracer_hooks_lab.datasets._build_work import (
     BuildObserver,
     RecordedRun,
     Work,
-    broken_off,
     is_broken,
-    left_over,
-    lost_call,
     recorded_run,
-    run_result,
 )
 from tracer_hooks_lab.datasets._labels import (
     collected,
-    discarded_failure,
-    discarded_fault,
-    discarded_run,
-    injected_label,
-    natural_label,
-    weak_label,
 )
-from tracer_hooks_lab.faults import FaultSpec, Injector, plan_faults
+from tracer_hooks_lab.datasets._units import UNJUDGED
+from tracer_hooks_lab.faults import FaultSpec, plan_faults
 
 
 def planned_faults(
@@ -104,10 +85,8 @@ def _plan(journal: Journal, runs: Sequence[RecordedRun], count: int, options: Bu
 
 _TOO_MANY_BROKEN = 8
 """So many broken units, in a row or more of them than others, say that there is no point in going on."""
-_TOO_MANY_UNJUDGED = 25
+_TOO_MANYUNJUDGED = 25
 """The same of runs in a row that the check could not judge, where it could judge others."""
-_UNJUDGED = "unjudged"
-"""Key of the result of a run that the check could not judge."""
 
 
 class DatasetBuilder:
@@ -119,6 +98,7 @@ class DatasetBuilder:
         tasks: What they work on, by the name of the subject.
         options: How.
         on_progress: Told after every unit.
+        bench: Makes where units are worked on.
 
     Attributes:
         units: The runs that are planned.
@@ -139,6 +119,7 @@ class DatasetBuilder:
         options: BuildOptions,
         *,
         on_progress: Callable[[BuildObserver], None] | None = None,
+        bench: MakeBench = LocalBench,
     ) -> None:
         self.folder = folder
         self.options = options
@@ -157,6 +138,7 @@ class DatasetBuilder:
         self.journal = Journal(folder)
         self.spending = Spending(options.cap)
         self._on_progress = on_progress or (lambda progress: None)
+        self._make_bench = bench
         self.broken_off = self._broken = self._unjudged = 0
         self._judged = any(not is_broken(result) for result in self.journal.results(RUN))
 
@@ -170,11 +152,12 @@ class DatasetBuilder:
         """
         with self.journal.held():
             try:
-                self._run_teams()
-                if self.options.faults_per_run:
-                    self._inject_faults()
-                if self.options.natural:
-                    self._replay_failures()
+                with contextlib.closing(self._make_bench(self.options, self.spending)) as self._bench:
+                    self._run_teams()
+                    if self.options.faults_per_run:
+                        self._inject_faults()
+                    if self.options.natural:
+                        self._replay_failures()
             except BaseException:
                 with contextlib.suppress(DatasetError):  # the first error says more
                     self.collected().save(self.folder)
@@ -191,20 +174,11 @@ class DatasetBuilder:
     def _run_teams(self) -> None:
         units = [(RUN + unit.name, unit) for unit in self.units]
         last: dict[str, Any] = {}
-        with self._watched("runs", units, self._run_team, _is_success) as results:
+        with self._watched("runs", units, _is_success) as results:
             for result in results:
                 last = result
         if is_broken(last) and not any(self.runs()):
             raise DatasetError(f"no run could be made: {last['again']}. See to that, and give the same command again")
-
-    def _run_team(self, unit: RunUnit) -> dict[str, Any]:
-        try:
-            trial = unit.subject.runner(unit.task).run(_watching(), kind=RunKind.LIVE)
-        except CheckError as error:
-            return {**broken_off(str(error)), _UNJUDGED: True, "discarded": discarded_run(unit, str(error))}
-        self.spending.add(trial.trajectory.usage)
-        result = run_result(unit, trial)
-        return {**result, "discarded": discarded_run(unit, result["again"])} if is_broken(result) else result
 
     def runs(self) -> Iterator[RecordedRun]:
         """The runs that were made so far, in the order of the plan."""
@@ -217,60 +191,13 @@ class DatasetBuilder:
     # --- faults ----------------------------------------------------------------------------------------------------
     def _inject_faults(self) -> None:
         planned = planned_faults(self.journal, [run for run in self.runs() if run.passed], self.options)
-        self._until_found(FAULT, self.options.wanted_injected, "faults", planned, self._inject_fault)
-
-    def _inject_fault(self, planned: tuple[RecordedRun, FaultSpec]) -> dict[str, Any]:
-        run, spec = planned
-        runner = run.unit.subject.runner(run.unit.task)
-        injection = Injector(runner, run.trial, self.options.inject, spending=self.spending).inject(spec)
-        if injection.is_broken_off:
-            reason = injection.discarded or ""
-            if self.spending.refusal is not None:
-                return left_over(reason)
-            return {**broken_off(reason), "discarded": discarded_fault(run.unit, injection)}
-        if not injection.is_verified:
-            return {"discarded": discarded_fault(run.unit, injection)}
-        return {"labeled": injected_label(run.unit, injection).model_dump(mode="json")}
+        self._until_found(FAULT, self.options.wanted_injected, "faults", planned)
 
     # --- failures --------------------------------------------------------------------------------------------------
     def _replay_failures(self) -> None:
         failed = [run for run in self.runs() if run.failed][: self.options.max_natural]
         units = [(NATURAL + run.unit.name, run) for run in failed]
-        self._until_found(NATURAL, self.options.wanted_natural, "failures", units, self._replay_failure)
-
-    def _replay_failure(self, run: RecordedRun) -> dict[str, Any]:
-        own = _Shared(self.spending)
-        try:
-            search = self._search(run, own)
-        except _LostRunError as error:
-            return {**broken_off(str(error)), "discarded": discarded_failure(run.unit, str(error), own)}
-        except (ReplayError, FaultError) as error:
-            return {"discarded": discarded_failure(run.unit, str(error), own)}
-        if search.decisive is None:
-            if own.refusal is not None:
-                return left_over(own.refusal)
-            return {**self._undecided(run, search, own), "search": _summary(search)}
-        label = natural_label(run, search, seed=self.options.seed, seconds=own.seconds)
-        return {"labeled": label.model_dump(mode="json"), "search": _summary(search)}
-
-    def _undecided(self, run: RecordedRun, search: DecisiveSearch, own: Spending) -> dict[str, Any]:
-        if self.options.weak_from is not None:
-            least, seed = self.options.weak_from, self.options.seed
-            label = weak_label(run, search, least=least, seed=seed, seconds=own.seconds)
-            if label is not None:
-                return {"labeled": label.model_dump(mode="json")}
-        return {"discarded": discarded_failure(run.unit, search.reason, own)}
-
-    def _search(self, run: RecordedRun, own: Spending) -> DecisiveSearch:
-        runner = run.unit.subject.runner(run.unit.task)
-        options = replace(self.options.replay, cap=self.options.cap)
-        # Known to the replay, so that no correction tells it; never to those who write one.
-        judged = run.trial.trajectory.model_copy(update={"reference": run.unit.task.reference})
-        recorded = replace(run.trial, trajectory=judged)
-        replay = StepReplay(runner, recorded, options, spending=own, on_trial=_expect_answers)
-        trajectory = judged.model_copy(update={"reference": None})
-        attribution = self.options.attribute(trajectory) if self.options.attribute is not None else None
-        return find_decisive_step(replay, attribution=attribution, proposer=self.options.proposer)
+        self._until_found(NATURAL, self.options.wanted_natural, "failures", units)
 
     # --- units -----------------------------------------------------------------------------------------------------
     def _until_found(
@@ -279,10 +206,9 @@ class DatasetBuilder:
         wanted: int | None,
         phase: str,
         units: Sequence[tuple[str, Any]],
-        work: Callable[[Any], dict[str, Any]],
     ) -> None:
         found = sum(map(_is_label, self.journal.results(prefix)))
-        with self._watched(phase, units, work, _is_label) as results:
+        with self._watched(phase, units, _is_label) as results:
             if wanted is not None and found >= wanted:
                 return
             for result in results:
@@ -295,7 +221,6 @@ class DatasetBuilder:
         self,
         phase: str,
         units: Sequence[tuple[str, Any]],
-        work: Callable[[Any], dict[str, Any]],
         is_kept: Callable[[dict[str, Any]], bool],
     ) -> Iterator[Iterator[dict[str, Any]]]:
         """The results of units as they come, told to the display; leaving it ends the work."""
@@ -304,7 +229,7 @@ class DatasetBuilder:
             phase=phase, done=len(known), total=len(units), kept=sum(map(is_kept, known)), resumed=len(known)
         )
         self._on_progress(state)
-        done = Work[Any](self.journal, self.spending, workers=self.options.workers).do(units, _never_raising(work))
+        done = Work(self.journal, self.spending, self._bench, workers=self.options.workers).do(units, phase)
 
         def told() -> Generator[dict[str, Any], None, None]:
             now = state
@@ -320,74 +245,22 @@ class DatasetBuilder:
 
     def _expect_sense(self, result: dict[str, Any]) -> None:
         self.broken_off += is_broken(result)
-        if result.get(_UNJUDGED):
+        if result.get(UNJUDGED):
             self._unjudged += 1
         elif not is_broken(result):
             self._judged, self._unjudged = True, 0
         # A check that raises on some tasks is no reason to leave the others.
-        is_bearable = bool(result.get(_UNJUDGED)) and self._judged
+        is_bearable = bool(result.get(UNJUDGED)) and self._judged
         # Units that need no model succeed all the same, so one of them does not make up for all that were broken off.
         if is_broken(result) and not is_bearable:
             self._broken += 1
         elif not is_broken(result):
             self._broken = max(0, self._broken - 1)
-        if self._broken >= _TOO_MANY_BROKEN or self._unjudged >= _TOO_MANY_UNJUDGED:
+        if self._broken >= _TOO_MANY_BROKEN or self._unjudged >= _TOO_MANYUNJUDGED:
             raise DatasetError(
                 f"run after run was broken off, the last one so: {result['again']}. Expected a model that answers, a "
                 "team that can be built and a check that judges; see to that, and give the same command again"
             )
-
-
-class _LostRunError(Exception):
-    """A replay ended for want of a model: whatever it was to test, nothing came of it."""
-
-
-class _Shared(Spending):
-    """Counts what one search spends, and charges it to the build."""
-
-    def __init__(self, whole: Spending) -> None:
-        super().__init__(whole.cap)
-        self._whole = whole
-
-    def add(self, usage: Usage) -> None:
-        super().add(usage)
-        self._whole.add(usage)
-
-    def charge(self, usage: Usage) -> None:
-        super().charge(usage)
-        self._whole.charge(usage)
-
-    @property
-    def refusal(self) -> str | None:
-        return self._whole.refusal
-
-
-def _watching() -> TapePlayer:
-    """A player that has nothing to play.
-
-    Runs with a fault are made under one, and what that takes of their time must not tell them from runs without.
-    """
-    return TapePlayer(Tape(run_id="none"), until=0, tools=ToolRules(default=ToolUse.LIVE))
-
-
-def _expect_answers(trial: Trial) -> None:
-    lost = lost_call(trial)
-    if lost is not None:
-        raise _LostRunError(lost)
-
-
-def _never_raising(work: Callable[[Any], dict[str, Any]]) -> Callable[[Any], dict[str, Any]]:
-    """``work``, with an error of the user's factory or writer as a broken unit: one of them ends no long build."""
-
-    def done(unit: Any) -> dict[str, Any]:
-        try:
-            return work(unit)
-        except TracerHooksError:
-            raise
-        except Exception as error:
-            return broken_off(f"{type(error).__name__}: {error}")
-
-    return done
 
 
 def _is_success(result: dict[str, Any]) -> bool:
@@ -397,9 +270,3 @@ def _is_success(result: dict[str, Any]) -> bool:
 def _is_label(result: dict[str, Any]) -> bool:
     """Tell whether it is one of the labels that are wanted; weak ones come on top."""
     return "labeled" in result and result["labeled"].get("weight", 1.0) >= 1.0
-
-
-def _summary(search: DecisiveSearch) -> dict[str, Any]:
-    """The search without the corrections' texts, for the journal."""
-    dumped: dict[str, Any] = search.model_dump(mode="json", exclude={"tested": {"__all__": {"correction"}}})
-    return dumped
