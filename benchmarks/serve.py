@@ -4,8 +4,8 @@
 
 A server in a process of its own, asked over HTTP on this machine. Pages: the first time after the start, again, and
 after one more run was stored. Spans: four senders, JSON, 400 spans a request, until the last run is in the store.
-Kills: four senders at work are left with a server that gets SIGKILL; at the end every acknowledged run has to be in the
-store, once. Label: from POST over ``fit`` of 12 labels to the end of ``diagnose`` with what was fitted, as commands.
+Kills: a server gets SIGKILL while four senders send; at the end every acknowledged run has to be in the store, once.
+Label: from the last POST over ``fit`` of 12 labels to the end of ``diagnose`` with what was fitted, as commands.
 """
 
 from __future__ import annotations
