@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import islice
 
 from tracer_hooks.batch._diagnosed import Diagnosed, DiagnoseSettings, diagnosed
@@ -15,6 +16,7 @@ from tracer_hooks.store import RunStore
 
 _RUNS = 200
 """Runs of a store or backend in one part."""
+_PAGE = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,17 +75,37 @@ def record_parts(records: Iterable[LoadedRecord]) -> Iterator[RecordsPart]:
         yield RecordsPart(records=some)
 
 
-def store_parts(store: str) -> Iterator[StorePart]:
-    """The failed runs of a run store that have no diagnosis, in parts, the newest first.
+def store_parts(
+    store: str,
+    *,
+    team: str | None = None,
+    since: datetime | None = None,
+    tags: Mapping[str, str] | None = None,
+    limit: int | None = None,
+    with_successes: bool = False,
+) -> Iterator[StorePart]:
+    """The runs of a run store that have no diagnosis, in parts, the newest first.
+
+    Args:
+        store: The store, as ``RunStore`` takes it.
+        team: Only runs of this team.
+        since: Only runs that began at or after this moment.
+        tags: Only runs with all of these tags.
+        limit: How many of the newest runs are looked at; None for all.
+        with_successes: Also runs that succeeded.
 
     Raises:
         StoreError: The store cannot be read.
     """
     with RunStore(store, read_only=True) as kept:
         offset, waiting = 0, list[str]()
-        while page := kept.list(limit=1_000, offset=offset, outcome=RunOutcome.FAILED, with_replays=False):
+        while (most := min(_PAGE, _PAGE if limit is None else limit - offset)) > 0:
+            page = kept.list(limit=most, offset=offset, team=team, since=since, tags=tags, with_replays=False)
+            if not page:
+                break
             offset += len(page)
-            waiting += [run.run_id for run in page if run.confidence is None and not run.abstained]
+            wanted = [run for run in page if with_successes or run.outcome is not RunOutcome.SUCCEEDED]
+            waiting += [run.run_id for run in wanted if run.confidence is None]
             while len(waiting) >= _RUNS:
                 yield StorePart(store=store, run_ids=tuple(waiting[:_RUNS]))
                 del waiting[:_RUNS]

@@ -204,7 +204,7 @@ def records_of(target: str, *, file_format: Format = Format.AUTO, store: Path | 
     if is_path(target):
         yield from records_in(target, file_format=file_format)
     else:
-        yield _stored(target, store)
+        yield stored_record(target, store)
 
 
 def is_path(target: str) -> bool:
@@ -225,7 +225,8 @@ def records_in(path: str, *, file_format: Format = Format.AUTO) -> Iterator[Load
         yield LoadedRecord(source=path, error=TrajectoryError(f"{path!r}: {error}"))
 
 
-def _stored(target: str, store: Path | None) -> LoadedRecord:
+def stored_record(target: str, store: Path | None) -> LoadedRecord:
+    """The stored run that an id, or the beginning of one, names."""
     from tracer_hooks.datasets import LoadedRecord
 
     try:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import AwareDatetime, Field
 
-from tracer_hooks._guard import logger
-from tracer_hooks.diagnosis._diagnose import findings_of
 from tracer_hooks.schema import Finding, FindingKind, Record, RunKind, RunOutcome, Text
 
 if TYPE_CHECKING:
@@ -21,7 +19,6 @@ _BURST = timedelta(seconds=60)
 _FOUND_AS_IT_SHOULD_BE = ("tool", "task", "derived")
 """Origins of an answer that are no issue."""
 _LONGEST_NAME = 80
-_BATCH = 200
 _CLAUSES: Mapping[tuple[FindingKind, str], str] = {
     (FindingKind.ENDING, "endpoint_error"): "the model's endpoint ended the run with an error",
     (FindingKind.ENDING, "limit"): "a limit ended the run",
@@ -104,7 +101,11 @@ class RecurringFindings(Record):
     failed: int = 0
     """How many of them failed."""
     unread: int = 0
-    """Runs that could not be read, beside those."""
+    """Runs whose diagnosis could not be read, beside those."""
+    undiagnosed: int = 0
+    """Runs that were never diagnosed, beside those."""
+    undiagnosed_failures: int = 0
+    """How many of these did not succeed."""
     issues: tuple[RecurringFinding, ...] = ()
     """The most frequent first."""
 
@@ -133,12 +134,11 @@ def recurring_findings(
     kind: FindingKind | None = None,
     tags: Mapping[str, str] | None = None,
     limit: int = 1_000,
-    on_run: Callable[[int], object] | None = None,
-    known: dict[object, tuple[Finding, ...] | None] | None = None,
 ) -> RecurringFindings:
     """Group what is found in stored runs by kind, agent and subject.
 
-    Findings are those of a run's stored diagnosis; without any there, they are worked out.
+    Findings are those of a run's stored diagnosis. Runs that have none are counted and left out: to work findings out
+    takes a hundred times as long as to read them, and pages on many runs are to open at once.
 
     Args:
         store: The runs; it is only read.
@@ -147,60 +147,31 @@ def recurring_findings(
         agent: Only findings about this agent.
         kind: Only findings of this kind.
         tags: Only runs with all of these tags.
-        limit: How many runs are looked at, the newest first.
-        on_run: Called after each run with how many there are.
-        known: What was worked out for runs, which is added to: for whoever asks again and again.
+        limit: How many of the newest runs are looked at, or left out.
 
     Raises:
         StoreError: The store cannot be read.
     """
-    listed = store.list(limit=limit, team=team, since=since, tags=tags)
-    summaries = [each for each in listed if each.kind is not RunKind.REPLAY]
+    listed = store.list(limit=limit, team=team, since=since, tags=tags, with_replays=False)
+    known = store.attributions(*(run.run_id for run in listed if run.confidence is not None))
+    read = [run for run in listed if run.run_id in known]
+    missing = [run for run in listed if run.confidence is None]
     groups: dict[_Key, list[_Seen]] = defaultdict(list)
-    read: list[RunSummary] = []
-    for run, found in _findings(store, summaries, {} if known is None else known):
-        if on_run is not None:
-            on_run(len(summaries))
-        if found is None:
-            continue
-        read.append(run)
-        for key, best in _by_group(run, found).items():
+    for run in read:
+        for key, best in _by_group(run, known[run.run_id].findings).items():
             if (agent is None or best.finding.agent == agent) and (kind is None or best.finding.kind is kind):
                 groups[key].append(best)
     failed = sum(run.outcome is RunOutcome.FAILED for run in read)
     issues = [_recurring(seen, len(read), failed) for seen in groups.values()]
     issues.sort(key=lambda issue: (-issue.incidents, -issue.runs, issue.kind, issue.agent or "", issue.subject))
     return RecurringFindings(
-        looked_at=len(read), failed=failed, unread=len(summaries) - len(read), issues=tuple(issues)
+        looked_at=len(read),
+        failed=failed,
+        unread=len(listed) - len(read) - len(missing),
+        undiagnosed=len(missing),
+        undiagnosed_failures=sum(run.outcome is not RunOutcome.SUCCEEDED for run in missing),
+        issues=tuple(issues),
     )
-
-
-def _findings(
-    store: RunStore, summaries: Sequence[RunSummary], worked_out: dict[object, tuple[Finding, ...] | None]
-) -> Iterator[tuple[RunSummary, tuple[Finding, ...] | None]]:
-    """Each run with its findings; None for one that cannot be read or looked at."""
-    for start in range(0, len(summaries), _BATCH):
-        batch = summaries[start : start + _BATCH]
-        known = store.attributions(*(run.run_id for run in batch if run.confidence is not None))
-        for run in batch:
-            stored, key = known.get(run.run_id), (run.run_id, run.outcome, run.outcome_reason, run.steps, run.ended_at)
-            if stored is not None and stored.findings:
-                yield run, stored.findings
-                continue
-            if key not in worked_out:
-                worked_out[key] = _worked_out(store, run)
-            yield run, worked_out[key]
-
-
-def _worked_out(store: RunStore, run: RunSummary) -> tuple[Finding, ...] | None:
-    try:
-        stored = store.get(run.run_id, with_tape=False)
-        # The store's own columns are what the user sees; an outcome that was set later stands there.
-        changes = {"outcome": stored.outcome, "outcome_reason": stored.outcome_reason}
-        return findings_of(stored.trajectory.model_copy(update=changes), reference=stored.trajectory.reference)
-    except Exception as error:  # a damaged or odd run must not hide what recurs in the others
-        logger.warning("tracer-hooks leaves out run %r: %s: %s", run.run_id, type(error).__name__, error)
-    return None
 
 
 def _by_group(run: RunSummary, findings: Sequence[Finding]) -> dict[_Key, _Seen]:

@@ -58,6 +58,13 @@ class RunFilter:
         said += [] if self.since is None else [f"since {self.since.astimezone(UTC):%Y-%m-%d %H:%M}"]
         return tuple(one_line(word, 120) for word in (*said, *map("=".join, self.tags.items())))
 
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The same as options of a command, without the outcome; the beginning as its day."""
+        told = [] if self.team is None else ["--team", self.team]
+        told += [] if self.since is None else ["--since", str(self.since.astimezone(UTC).date())]
+        return (*told, *(word for tag in self.tags.items() for word in ("--tag", "=".join(tag))))
+
 
 @dataclass(frozen=True)
 class RunTable:
@@ -68,7 +75,7 @@ class RunTable:
     last: date
     """The day that they end with."""
     counts: tuple[RunCount, ...] = ()
-    """What was counted; runs before the first day have none."""
+    """What was counted; runs before the first day have no day."""
 
     @classmethod
     def of(cls, store: RunStore, chosen: RunFilter) -> RunTable:
@@ -81,7 +88,8 @@ class RunTable:
         if chosen.since is not None:
             days = max(1, min((last - chosen.since.astimezone(UTC).date()).days + 1, _MOST_DAYS))
         first = last - timedelta(days=days - 1)
-        counts = store.counts(**chosen.asked, days_from=first)
+        # The day after the last has what a wrong clock put later.
+        counts = store.counts(**chosen.asked, days=[first + timedelta(days=number) for number in range(days + 1)])
         oldest = min((count.day or first for count in counts), default=first)
         return cls(max(first, min(oldest, last - timedelta(days=_LEAST_DAYS - 1))), last, counts)
 

@@ -6,6 +6,7 @@ other addresses: :class:`SiteLinks`.
 
 from __future__ import annotations
 
+import shlex
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -53,6 +54,8 @@ def render_page(name: str, view: object, links: SiteLinks, chosen: RunFilter, **
     """
     told = {
         "view": view, "links": links, "chosen": chosen.words, "nav": site_nav(links, name), "notes": (),
+        "is_narrowed": bool(chosen.since or chosen.tags),
+        "diagnose": one_line(shlex.join(["tracer-hooks", "issues", "--diagnose", *chosen.options]), _SAID),
         "stylesheet": links.stylesheet, "generated_at": datetime.now(UTC),
         "line": one_line, "clean": clean, "short": short_number, "diff": prompt_diff, "outcomes": OUTCOMES,
     }  # fmt: skip
@@ -72,7 +75,7 @@ class RunRow(NamedTuple):
     said: str
     """What was found, no surer than it is; else why it failed."""
     place: str
-    """The blamed agent and step; of a weak diagnosis, where to start."""
+    """The blamed agent and step where that does not say it; of a weak diagnosis, where to start."""
     link: str
     """Its page."""
 
@@ -226,7 +229,8 @@ def _row(run: RunSummary, found: Attribution | None, link: str) -> RunRow:
     if found.certainty == "weak":
         return RunRow(run, one_line(found.headline, _SAID), f"start at {place}", link)
     telling = (each.text for each in found.findings if each.step == found.step and each.leads_to_answer)
-    return RunRow(run, one_line(next(telling, found.headline), _SAID), place, link)
+    said = next(telling, "")  # the headline names the place itself
+    return RunRow(run, one_line(said or found.headline, _SAID), place if said else "", link)
 
 
 class VersionsOfTeam(NamedTuple):

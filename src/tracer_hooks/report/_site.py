@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import itertools
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
@@ -108,12 +107,8 @@ def write_site(
         StoreError: The store cannot be read.
         OSError: A file cannot be written.
     """
-    recurring = RecurringFindings()
-    if store.path.exists():
-        seen = itertools.count(1)
-        recurring = recurring_findings(
-            store, **chosen.asked, limit=limit, on_run=lambda total: on_page("looking at runs", next(seen), total)
-        )
+    is_there = store.path.exists()
+    recurring = recurring_findings(store, **chosen.asked, limit=limit) if is_there else RecurringFindings()
     with locked(folder.absolute()):
         return _Site(folder, store, chosen, limit, prices, recurring).write(on_page)
 

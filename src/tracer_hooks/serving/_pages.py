@@ -33,7 +33,7 @@ from tracer_hooks.report import (
     runs_of,
     site_nav,
 )
-from tracer_hooks.schema import Finding, RunOutcome
+from tracer_hooks.schema import RunOutcome
 from tracer_hooks.serving._access import Access
 from tracer_hooks.serving._labels import LabelDesk, LabelForm
 from tracer_hooks.store import PromptStore, RunStore, StoredRun
@@ -43,7 +43,6 @@ SCRIPTS = ("/page.js", "/label.js")
 _LOOKED_AT = 1_000
 """Runs that issues are looked for in, the newest."""
 _MOST_PAGES = 10_000
-_MOST_KNOWN = 20_000
 _UNSETTLED_NS = 200_000_000
 """A file that changed less than this before it was read may change again without another time of change."""
 Value = TypeVar("Value")
@@ -177,7 +176,6 @@ class LivePages:
     def __init__(self, store: RunStore, desk: LabelDesk, access: Access) -> None:
         self.store, self.desk, self.access = store, desk, access
         self.memory = StoreMemory(store.path)
-        self._known: dict[object, tuple[Finding, ...] | None] = {}
 
     # --- pages on many runs ----------------------------------------------------------------------------------------
     def overview(self, request: Request) -> Response:
@@ -233,13 +231,11 @@ class LivePages:
     def recurring(self, asked: AskedPage) -> RecurringFindings:
         """What recurs in the runs that are asked for."""
         same = replace(asked, outcome=None, page=1)
-        if len(self._known) > _MOST_KNOWN:
-            self._known.clear()
 
         def made() -> RecurringFindings:
             if not self.store.path.exists():
                 return RecurringFindings()
-            return recurring_findings(self.store, **same.chosen.asked, limit=_LOOKED_AT, known=self._known)
+            return recurring_findings(self.store, **same.chosen.asked, limit=_LOOKED_AT)
 
         return self.memory.get(("recurring", same, _minute(asked)), made)
 

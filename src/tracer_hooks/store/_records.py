@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 from typing import Any, NamedTuple
 
 from pydantic import AwareDatetime, Field, SkipValidation
@@ -28,7 +28,7 @@ from tracer_hooks.schema import (
     to_json,
     to_json_value,
 )
-from tracer_hooks.store._packing import EPOCH_DAY, from_microseconds, pack, to_microseconds, unpack
+from tracer_hooks.store._packing import from_microseconds, pack, to_microseconds, unpack
 from tracer_hooks.store._prompt_records import PromptArm
 
 SUMMARY_TASK_CHARS = 500
@@ -194,7 +194,7 @@ class RunCount(NamedTuple):
     outcome: RunOutcome
     """How they ended."""
     day: date | None
-    """The day on which they began (UTC); None where it was not asked for."""
+    """The day that they count for (UTC); None for no day."""
     runs: int
     """How many there are."""
     input_tokens: int
@@ -335,12 +335,11 @@ def summary_of(row: Mapping[Any, Any]) -> RunSummary:
         raise _damaged(row, error) from error
 
 
-def count_of(row: Sequence[Any]) -> RunCount:
-    """The count in ``row``: team, outcome, day, runs, tokens read and written."""
-    team, outcome, day, count, tokens_in, tokens_out = row
+def count_of(row: Sequence[Any], day: date | None) -> RunCount:
+    """The count of a day in ``row``: team, outcome, runs, tokens read and written."""
+    team, outcome, count, tokens_in, tokens_out = row
     known = _OUTCOMES.get(outcome, RunOutcome.UNKNOWN)  # a damaged row still is a run
-    on = None if day is None else EPOCH_DAY + timedelta(days=day)
-    return RunCount(team, known, on, count, int(tokens_in), int(tokens_out))
+    return RunCount(team, known, day, count, int(tokens_in), int(tokens_out))
 
 
 def _head_of(row: Mapping[Any, Any]) -> dict[str, Any]:

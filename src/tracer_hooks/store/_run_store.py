@@ -223,7 +223,7 @@ class RunStore(StoreFile):
         team: str | None = None,
         since: datetime | None = None,
         tags: Mapping[str, str] | None = None,
-        days_from: date | None = None,
+        days: Sequence[date] = (),
     ) -> tuple[RunCount, ...]:
         """Count runs and their tokens by team, outcome and day (UTC), without replays.
 
@@ -231,17 +231,21 @@ class RunStore(StoreFile):
             team: Only runs of this team.
             since: Only runs that began at or after this moment; a time zone is needed.
             tags: Only runs with all of these tags.
-            days_from: Runs before this day are counted without their day.
+            days: In order; a run counts for the last of them that had begun, and without a day where none had.
         """
-        day: sa.ColumnElement[Any] = runs.c.started_us // DAY_US
-        if days_from is not None:
-            day = sa.case((runs.c.started_us >= (days_from - EPOCH_DAY).days * DAY_US, day))
         sums = (sa.func.count(), sa.func.total(runs.c.input_tokens), sa.func.total(runs.c.output_tokens))
-        groups = (runs.c.team, runs.c.outcome, day.label("day"))
+        groups = (runs.c.team, runs.c.outcome)
+        began = [(day - EPOCH_DAY).days * DAY_US for day in days]
+        found: list[RunCount] = []
         with self._database.read("count the runs") as connection:
             conditions = _conditions(connection, team=team, since=since, tags=tags, with_replays=False)
-            counted = connection.execute(sa.select(*groups, *sums).where(*conditions).group_by(*groups))
-            return tuple(count_of(row) for row in counted)
+            counted = sa.select(*groups, *sums).where(*conditions).group_by(*groups)
+            # A statement a day takes half as long as one for all, which has SQLite sort all runs by team and day.
+            for day, begin, end in zip((None, *days), (None, *began), (*began, None), strict=True):
+                of_day = counted if begin is None else counted.where(runs.c.started_us >= begin)
+                of_day = of_day if end is None else of_day.where(runs.c.started_us < end)
+                found += (count_of(row, day) for row in connection.execute(of_day))
+        return tuple(found)
 
     def newest(
         self, *, team: str | None = None, since: datetime | None = None, tags: Mapping[str, str] | None = None

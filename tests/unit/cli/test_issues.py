@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import sqlite3
 from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from datetime import UTC, datetime, timedelta
@@ -77,6 +78,9 @@ def test_the_sentence_comes_first(command: Command) -> None:
     command.put("b" * 32, MOCK, LIMIT, at_day=2)
     command.put("c" * 32, at_day=3)
     out, err = command("issues")
+    assert out.startswith("In 2 of 2 failures 'clerk'")
+    assert "2 failed; 1 more were never diagnosed, 1 of which did not pass. Diagnose them: tracer-hooks" in err
+    out, err = command("issues", "--diagnose")
     lines = out.splitlines()
     assert lines[0] == "In 2 of 3 failures 'clerk' used made-up data."
     assert lines[1].startswith("  2 incidents, 2 runs (67%), ")
@@ -91,11 +95,8 @@ def test_json_is_one_document(command: Command) -> None:
     out, err = command("issues", "--json")
     document = json.loads(out)
     assert err == ""
-    assert {key: document[key] for key in ("looked_at", "failed", "unread")} == {
-        "looked_at": 1,
-        "failed": 1,
-        "unread": 0,
-    }
+    counts = ("looked_at", "failed", "unread", "undiagnosed", "undiagnosed_failures")
+    assert [document[key] for key in counts] == [1, 1, 0, 0, 0]
     (issue,) = document["issues"]
     assert list(issue) == [
         "sentence", "kind", "detail", "agent", "subject", "teams", "incidents", "runs", "failed", "share",
@@ -133,10 +134,37 @@ def test_empty_states_say_what_to_do_next(command: Command) -> None:
     assert "hook a team, or run: tracer-hooks demo" in command("issues")[1]
     assert json.loads(command("issues", "--json")[0])["issues"] == []
     command.put("a")
-    assert command("issues") == ("", command("issues")[1])
+    assert "0 runs looked at, 0 failed; 1 more" in command("issues")[1]
+    assert command("issues", "--diagnose")[0] == ""
     assert "1 failed, and nothing is found in them; look at one: tracer-hooks diagnose RUN" in command("issues")[1]
     assert "no run is like that; see what there is: tracer-hooks runs list" in command("issues", "--team", "x")[1]
     assert "leave out --kind and --agent" in command("issues", "--agent", "x")[1]
+
+
+def test_what_was_never_diagnosed_is_diagnosed_where_that_is_asked_for_and_kept(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A diagnosis that is there stays; a damaged run costs a line; twice is as once."""
+    for name in ("old", "new", "bad"):
+        command.put(name, release=name)
+    command.put("diagnosed", MOCK)
+    kept = command.store.get("diagnosed").attribution
+    with sqlite3.connect(command.store.path) as connection:
+        connection.execute("UPDATE runs SET trajectory = x'00' WHERE run_id = 'bad'")
+    command("issues", "--diagnose", "--tag", "release=old")
+    assert [command.store.get(name).attribution is None for name in ("old", "new")] == [False, True]
+    document, err = command("issues", "--diagnose", "--json")
+    assert "run 'bad' cannot be diagnosed: " in err
+    assert json.loads(document)["undiagnosed"] == 1
+    assert command("issues", "--json")[0] == document
+    assert command.store.get("new").attribution is not None
+    assert command.store.get("diagnosed").attribution == kept
+    monkeypatch.setenv("TRACER_HOOKS_RECORD", "off")
+    command.put("secret")
+    command("issues", "--diagnose")
+    found = command.store.get("secret").attribution
+    assert found is not None
+    assert found.findings == ()
 
 
 def test_twice_at_once(command: Command) -> None:

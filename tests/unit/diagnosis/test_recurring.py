@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import Thread
@@ -11,9 +10,7 @@ from typing import Any
 import pytest
 
 from tracer_hooks.diagnosis import RecurringFindings, recurring_findings
-from tracer_hooks.diagnosis._reading._run import RunReading
 from tracer_hooks.diagnosis._recurring import _CLAUSES
-from tracer_hooks.diagnosis.findings import KindOfFinding, _find, finding
 from tracer_hooks.schema import (
     Attribution,
     Finding,
@@ -33,6 +30,8 @@ REFUSED = Finding(
     values=FindingValues(subject="context_length_exceeded"), leads_to_answer=True,
 )  # fmt: skip
 MOCK = Finding(kind=FindingKind.MADE_UP_DATA, step=0, agent="clerk", text="'clerk' used mock data.")
+LIMIT = Finding(kind=FindingKind.ENDING, detail="limit", text="The limit of rounds ended the run.")
+ORIGIN = Finding(kind=FindingKind.ANSWER_ORIGIN, detail="tool", text="The answer is the tool's.")
 
 
 @pytest.fixture
@@ -60,11 +59,11 @@ def sentences(found: RecurringFindings) -> list[str]:
 def test_runs_are_grouped_and_said_in_a_sentence(store: RunStore) -> None:
     for number in range(3):
         put(store, f"refused-{number}", REFUSED, at=10 * number)
-    put(store, "failed otherwise", at=50)
-    put(store, "passed", at=60, outcome=RunOutcome.SUCCEEDED)
+    put(store, "failed otherwise", LIMIT, at=50)
+    put(store, "passed", ORIGIN, at=60, outcome=RunOutcome.SUCCEEDED)
     found = recurring_findings(store)
     assert (found.looked_at, found.failed, found.unread) == (5, 4, 0)
-    (issue,) = found.issues
+    issue, _ = found.issues
     assert issue.sentence == (
         "In 3 of 4 failures the model's endpoint ended the run with an error (context_length_exceeded)."
     )
@@ -77,7 +76,7 @@ def test_runs_are_grouped_and_said_in_a_sentence(store: RunStore) -> None:
 def test_what_also_stands_in_passing_runs_is_a_share_of_all(store: RunStore) -> None:
     put(store, "a", MOCK)
     put(store, "b", MOCK, at=5, outcome=RunOutcome.SUCCEEDED)
-    put(store, "c", at=9, outcome=RunOutcome.SUCCEEDED)
+    put(store, "c", ORIGIN, at=9, outcome=RunOutcome.SUCCEEDED)
     assert sentences(recurring_findings(store)) == ["In 2 of 3 runs 'clerk' used made-up data."]
 
 
@@ -98,9 +97,8 @@ def test_imported_runs_without_times_are_no_burst(store: RunStore) -> None:
 
 def test_a_run_counts_once_and_agents_subjects_and_details_apart(store: RunStore) -> None:
     other = MOCK.model_copy(update={"agent": "cook"})
-    limit = Finding(kind=FindingKind.ENDING, detail="limit", text="The limit of rounds ended the run.")
     empty = Finding(kind=FindingKind.ENDING, detail="empty", text="The last words are empty.")
-    put(store, "a", MOCK, MOCK, other, limit)
+    put(store, "a", MOCK, MOCK, other, LIMIT)
     put(store, "b", empty, at=5)
     found = {(issue.agent, issue.detail): issue.runs for issue in recurring_findings(store).issues}
     assert found == {("clerk", ""): 1, ("cook", ""): 1, (None, "limit"): 1, (None, "empty"): 1}
@@ -138,28 +136,24 @@ def test_what_is_asked_for(store: RunStore) -> None:
     assert recurring_findings(store, agent="nobody").issues == ()
 
 
-def test_runs_without_findings_are_looked_at(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    looked_at = []
-
-    def look(run: RunReading) -> Iterator[Finding]:
-        looked_at.append((run.trajectory.run_id, run.trajectory.outcome))
-        if "odd" in run.trajectory.run_id:
-            raise ZeroDivisionError
-        if "mock" in run.steps[0].content:
-            yield finding(run, FindingKind.MADE_UP_DATA, "Mock data", step=0)
-
-    kind = KindOfFinding(kind=FindingKind.MADE_UP_DATA, definition="Mock data.", find=look)
-    monkeypatch.setattr(_find, "KINDS", {kind.kind: kind})
+def test_runs_that_were_never_diagnosed_are_counted_and_not_read(
+    store: RunStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     put(store, "diagnosed", MOCK)
-    put(store, "mock", at=5, says="mock")
-    put(store, "quiet", at=10)
-    put(store, "odd", at=15)
-    counted: list[int] = []
-    found = recurring_findings(store, on_run=counted.append)
-    assert sentences(found) == ["In 2 of 3 failures 'clerk' used made-up data."]
-    assert found.unread == 1
-    assert counted == [4] * 4
-    assert looked_at == [(name, RunOutcome.FAILED) for name in ("odd", "quiet", "mock")]
+    put(store, "failed", at=5)
+    put(store, "unknown", at=10, outcome=RunOutcome.UNKNOWN)
+    put(store, "passed", at=15, outcome=RunOutcome.SUCCEEDED)
+    put(store, "replayed", MOCK, at=20, kind=RunKind.REPLAY)
+    monkeypatch.delattr(RunStore, "get")
+    found = recurring_findings(store)
+    assert (found.looked_at, found.failed, found.undiagnosed, found.undiagnosed_failures) == (1, 1, 3, 2)
+    assert sentences(found) == ["In 1 of 1 failure 'clerk' used made-up data."]
+    nothing = Attribution(run_id="failed", abstained=True, abstained_reason="no sign of failure")
+    store.set_attribution("failed", nothing)
+    found = recurring_findings(store)
+    assert (found.looked_at, found.undiagnosed, found.undiagnosed_failures) == (2, 2, 1)
+    assert sentences(found) == ["In 1 of 2 failures 'clerk' used made-up data."]
+    assert recurring_findings(store, limit=1).undiagnosed == 1
 
 
 def test_a_damaged_run_is_left_out(store: RunStore, caplog: pytest.LogCaptureFixture) -> None:

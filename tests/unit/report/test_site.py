@@ -89,6 +89,19 @@ def test_what_is_asked_for_is_all_that_is_shown_and_what_is_left_out_is_said(sto
     assert [text(tagged["runs.html"].one("h1")), text(tagged["index.html"].one("h1"))] == ["1 run", "1 run, 1 failed"]
     assert "team wardrobe, release=1.1" in text(tagged["issues.html"].one("header"))
     assert {name for name in tagged if name.startswith("runs")} == {"runs.html", "runs-failed.html"}
+    PromptStore(store.path).propose("wardrobe-1", {"a": "new"}, {"a": "old"}, team_name="wardrobe")
+    PromptStore(store.path).propose("cooks-1", {"a": "new"}, {"a": "old"}, team_name="cooks")
+    put(store, "open", diagnosed=False, tags={"release": "1.1"})
+    tagged = pages(made := written(store, RunFilter(team="wardrobe", tags={"release": "1.1"})))
+    assert made.pages == len([name for name in tagged if name.startswith("run-")]) == 2
+    issues = text(tagged["issues.html"].one("body"))
+    assert "1 of the newest runs were never diagnosed, 1 of which did not pass." in issues
+    assert "tracer-hooks issues --diagnose --team wardrobe --tag release=1.1" in issues
+    assert "In 1 of 1 failure" in issues
+    prompts = text(tagged["prompts.html"].one("body"))
+    assert "is of all runs, whatever their tags and times" in prompts
+    assert "cooks" not in prompts
+    assert "whatever their tags" not in text(pages(written(store))["prompts.html"].one("body"))
     nobody = pages(written(store, RunFilter(team="nobody")))
     assert "No run is like that (team nobody)" in text(nobody["runs.html"].one("main"))
 
@@ -189,24 +202,26 @@ def test_a_run_that_cannot_be_shown_has_no_page(
     assert "leaves out the page of a call: RuntimeError: a bug of ours" in caplog.text
 
 
+def poison(kept: RunStore, word: str) -> None:
+    """Two runs and a version of prompts with ``word`` in every field."""
+    attempt = poisoned(word).attempts[0]
+    found = diagnosis(run_id=word, agent=word, findings=(diagnosis().findings[0].model_copy(update={"text": word}),))
+    for number in range(2):
+        run = attempt.trajectory.model_copy(update={"run_id": f"{word}{number}", "outcome": RunOutcome.FAILED})
+        kept.save(
+            StoredRun.of(
+                run.model_copy(update={"team": f"../../{word}{number}"}), session_id=f"../{word}/{number}",
+                attribution=found, tags={word: word}, started_at=BEGAN,
+            )
+        )  # fmt: skip
+    PromptStore(kept.path).propose(word, {word: word}, {word: f"own {word}"}, team_name=word)
+
+
 @pytest.mark.parametrize("bad", ATTACKS)
 def test_markup_and_paths_in_every_field_stay_text(store: RunStore, bad: str) -> None:
     def tags(word: str, folder: str) -> dict[str, list[str]]:
         kept = RunStore(store.path.parent / folder / "runs.sqlite")
-        attempt = poisoned(word).attempts[0]
-        found = diagnosis(
-            run_id=word, agent=word, findings=(diagnosis().findings[0].model_copy(update={"text": word}),)
-        )
-        for number in range(2):
-            run = attempt.trajectory.model_copy(update={"run_id": f"{word}{number}", "outcome": RunOutcome.FAILED})
-            kept.save(
-                StoredRun.of(
-                    run.model_copy(update={"team": f"../../{word}{number}"}), session_id=f"../{word}/{number}",
-                    attribution=found, tags={word: word}, started_at=BEGAN,
-                )
-            )  # fmt: skip
-        prompts = PromptStore(kept.path)
-        prompts.propose(word, {word: word}, {word: f"own {word}"}, team_name=word)
+        poison(kept, word)
         made = pages(written(kept))
         assert {path.name for path in kept.path.parent.iterdir()} <= {
             "site",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from tracer_hooks.schema import RunKind, RunOutcome
@@ -137,20 +135,3 @@ def test_nothing_is_read_again_while_the_file_does_not_change(served: Served, mo
     monkeypatch.setattr("tracer_hooks.serving._pages._UNSETTLED_NS", 0)
     assert [memory.get("key", make) for _ in range(3)] == [4, 4, 4]
     assert memory.get("other", make) == 5
-
-
-def test_issues_work_out_each_run_once(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tracer_hooks.diagnosis import _recurring
-
-    asked: list[Any] = []
-    real = _recurring._worked_out
-
-    def worked_out(store: Any, run: Any) -> Any:
-        asked.append(run.run_id)
-        return real(store, run)
-
-    monkeypatch.setattr(_recurring, "_worked_out", worked_out)
-    for name in ("one", "two"):
-        served.put(name, confidence=None)
-        served.page("/issues")
-    assert asked == ["one", "two"]

@@ -113,11 +113,16 @@ def test_runs_are_counted_by_team_outcome_and_day_without_replays(store: RunStor
     failed, today = RunOutcome.FAILED, NOON.date()
     before = RunCount("maths", failed, today - timedelta(days=1), 1, 7, 3)
     new, other = before._replace(day=today), before._replace(team="writers", day=today)
-    assert set(store.counts()) == {before, new, new._replace(outcome=RunOutcome.SUCCEEDED), other}
-    assert set(store.counts(team="maths", days_from=today)) == {
-        before._replace(day=None), new, new._replace(outcome=RunOutcome.SUCCEEDED)
+    good, days = new._replace(outcome=RunOutcome.SUCCEEDED), [today - timedelta(days=1), today]
+    assert set(store.counts(days=days)) == {before, new, good, other}
+    assert set(store.counts(team="maths", days=[today])) == {before._replace(day=None), new, good}
+    assert set(store.counts(team="maths", days=days[:1])) == {
+        before._replace(runs=2, input_tokens=14, output_tokens=6), good._replace(day=days[0])
     }  # fmt: skip
-    assert store.counts(tags={"release": "1.4"}) == store.counts(team="writers") == (other,)
+    assert set(store.counts()) == {
+        each._replace(day=None) for each in (before._replace(runs=2, input_tokens=14, output_tokens=6), good, other)
+    }
+    assert store.counts(tags={"release": "1.4"}) == store.counts(team="writers") == (other._replace(day=None),)
     assert sum(count.runs for count in store.counts(since=NOON)) == 3
     assert (store.newest(), store.newest(team="writers")) == (NOON + timedelta(minutes=10), NOON)
     assert [run.run_id for run in store.list(limit=2, offset=1, with_replays=False)] == ["good", "other"]
