@@ -15,10 +15,12 @@ from tracer_hooks.config import (
     ContentCapture,
     HookConfig,
     Retention,
+    ServerUrl,
     exit_seconds,
+    home_folder,
     store_place,
 )
-from tracer_hooks.errors import ConfigError
+from tracer_hooks.errors import ConfigError, MissingExtraError
 from tracer_hooks.store import PromptStore, RunStore
 
 
@@ -101,6 +103,41 @@ def test_another_url_is_refused_by_its_scheme_and_shows_no_password(
             use()
         assert "pw" not in str(caught.value)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("postgresql://u:p%40w@h:5432/db?sslmode=require", "postgresql://u@h:5432/db"),
+        ("postgres://h/db", "postgresql://h/db"),
+        ("postgresql:///db?host=/run/pg&password=p%40w", "postgresql:///db"),
+        ("postgresql+psycopg://u@[::1]:1,h2:2/db", "postgresql://u@[::1]:1,h2:2/db"),
+    ],
+)
+def test_a_server_is_shown_without_its_password(url: str, shown: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("psycopg")
+    monkeypatch.setenv("TRACER_HOOKS_STORE", url)
+    place = store_place()
+    assert isinstance(place, ServerUrl)
+    assert (str(place), place.secret, place.has_password) == (shown, url, "p%40w" in url)
+    assert "p%40w" not in f"{place!r} {HookConfig.from_env()!r} {RunStore().name} {[place]}"
+    assert home_folder() == DEFAULT_STORE.absolute().parent
+
+
+@pytest.mark.parametrize(
+    "url", ["postgresql://u:quo@kka@h/db", "postgresql://u:quo/kka@h/db", "postgresql://h/d#quokka"]
+)
+def test_of_a_url_whose_parts_cannot_be_told_apart_nothing_is_shown(url: str) -> None:
+    with pytest.raises(ConfigError, match="cannot be read, expected postgresql://user@host") as caught:
+        store_place(url)
+    assert "quo" not in str(caught.value)
+    assert "kka" not in str(caught.value)
+
+
+def test_a_server_without_its_driver_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(MissingExtraError, match=r"tracer-hooks\[postgres\]"):
+        store_place("postgresql://h/db")
 
 
 @pytest.mark.parametrize(
