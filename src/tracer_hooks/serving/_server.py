@@ -18,7 +18,7 @@ from starlette.types import ASGIApp
 
 from tracer_hooks._version import __version__
 from tracer_hooks.config import ServerUrl, StorePlace, home_folder
-from tracer_hooks.errors import ConfigError, StoreError, TracerHooksError
+from tracer_hooks.errors import ConfigError, TracerHooksError
 from tracer_hooks.serving._access import Access, GuardedApp
 from tracer_hooks.serving._label_pages import LabelPages
 from tracer_hooks.serving._labels import LabelDesk
