@@ -255,7 +255,9 @@ class LivePages:
         if (parent := attempts[0].parent) is not None:
             page = LiveLinks().run(parent.run_id, parent.step)
             more["parent"] = ReportFork(run_id=parent.run_id, step=parent.step, change=parent.change, page=page)
-        shown = ReportRun.of_stored(attempts, has_tape=any(each.tape is not None for each in attempts), **more)
+        has_tape, forks = any(each.tape is not None for each in attempts), self.store.forks_of(*ids)
+        shown = ReportRun.of_stored(attempts, forks, has_tape=has_tape, **more)
+        shown = replace(shown, forks=[replace(fork, page=LiveLinks().run(fork.run_id)) for fork in shown.forks])
         return HTMLResponse(self.render(shown, labels={key: form for key, form in labels.items() if form is not None}))
 
     def _form(self, key: str, run: StoredRun) -> object:
