@@ -72,11 +72,11 @@ class EndpointGate:
             self.answers += 1
             self._window += 1 / self._window
 
-    def refused(self, begun: float, pause_s: float | None) -> None:
-        """Take into account that a request, ``begun`` then, was refused for its rate, with or without a pause asked."""
+    def refused(self, begun: float, pause_s: float) -> None:
+        """Take into account that a request, ``begun`` then, was refused for its rate; nothing goes for ``pause_s``."""
         with self._lock:
             now = time.monotonic()
-            self._opens_at = max(self._opens_at, now + (pause_s or 0.0))
+            self._opens_at = max(self._opens_at, now + pause_s)
             if begun > self._halved_at:
                 self._window = max(1.0, min(self._window, self._under_way) / 2)
                 self._halved_at = now

@@ -313,7 +313,7 @@ class EndpointClient:
                 if self._is_limit(error):
                     self._gate.refused(begun, min(_MOST_WAIT_S, retry_after(error.response) or 0.0))
                 raise
-        self._gate.answered()
+            self._gate.answered()
         return answer
 
     def _pause(self, error: Exception, number: int) -> float:

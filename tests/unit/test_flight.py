@@ -226,8 +226,8 @@ def test_the_number_under_way_halves_once_for_requests_sent_together_and_grows_b
     assert entered(20) == 20
     with ExitStack() as four:
         begun = [four.enter_context(gate.passage(gate.ticket(), None, None)) for _ in range(4)]
-        gate.refused(begun[0], None)
-        gate.refused(begun[3], None)
+        gate.refused(begun[0], 0.0)
+        gate.refused(begun[3], 0.0)
     assert entered(20) == 2
     for _ in range(4):
         gate.answered()

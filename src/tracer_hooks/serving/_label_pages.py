@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from urllib.parse import parse_qs, urlencode
 
 from starlette.concurrency import run_in_threadpool
@@ -13,61 +13,13 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from tracer_hooks.errors import ConfigError, DatasetError, StoreError
 from tracer_hooks.report import ReportRun
 from tracer_hooks.schema import LabeledTrajectory
-from tracer_hooks.serving._labels import LOOKED_AT, LabelConflictError, LabelForm, QueuedRun, queue_of, unlabelled
+from tracer_hooks.serving._labels import LOOKED_AT, LabelConflictError, LabelForm, queue_of, unlabelled
 from tracer_hooks.serving._pages import LiveLinks, LivePages
 from tracer_hooks.store import StoredRun
 
 _MOST_FORM = 65_536
-_SHORT = 12
 _AFTER = 8
 """Runs that are listed after the first."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class LastLabel:
-    """The label that was just given, to be taken back."""
-
-    run_id: str
-    token: str
-    seen: str
-    given: str
-    link: str
-    back: str = "queue"
-
-    @property
-    def short(self) -> str:
-        """The beginning of the run's id."""
-        return self.run_id[:_SHORT]
-
-
-@dataclass(frozen=True, kw_only=True)
-class QueueRow:
-    """A run that comes later."""
-
-    team: str
-    short: str
-    link: str
-    why: tuple[str, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class LabelPage:
-    """What the page shows beside the run."""
-
-    left: int
-    labels: int
-    file: str
-    looked_at: int
-    problem: str = ""
-    last: LastLabel | None = None
-    form: LabelForm | None = None
-    link: str = ""
-    short: str = ""
-    why: tuple[str, ...] = ()
-    skip: str = ""
-    hint: str = ""
-    commands: tuple[str, ...] = ()
-    rows: tuple[QueueRow, ...] = ()
 
 
 class LabelPages:
@@ -89,26 +41,18 @@ class LabelPages:
             problem = str(error)
         left = unlabelled(self._pages.memory.get("queue", lambda: queue_of(self._pages.store)), labels)
         at = min(int(text[:9]), LOOKED_AT)
-        run = self._read(left[at]) if at < len(left) and not problem else None
+        asked = left[at] if at < len(left) and not problem else None
+        run = self._read(asked.run.run_id) if asked is not None else None
         hint, commands = desk.commands(labels, run.run_id if run is not None else "")
-        page = LabelPage(
-            left=len(left),
-            labels=len(labels),
-            file=str(desk.path),
-            looked_at=LOOKED_AT,
-            problem=problem,
-            last=self._last(request.query_params.get("given", "")),
-            form=self._form(run, "queue"),
-            link=LiveLinks().run(run.run_id) if run is not None else "",
-            short=run.run_id[:_SHORT] if run is not None else "",
-            why=left[at].why if run is not None else (),
-            skip=f"/label?at={at + 1}" if at + 1 < len(left) else "",
-            hint=hint,
-            commands=commands,
-            rows=tuple(map(_row, left[at + 1 : at + 1 + _AFTER])),
-        )
+        last = self._form(self._read(request.query_params.get("given", "")))
+        queue = {
+            "left": len(left), "labels": len(labels), "file": str(desk.path), "looked_at": LOOKED_AT,
+            "problem": problem, "last": last if last is not None and last.given else None,
+            "asked": asked, "form": self._form(run), "skip": f"/label?at={at + 1}" if at + 1 < len(left) else "",
+            "hint": hint, "commands": commands, "rows": left[at + 1 : at + 1 + _AFTER], "links": LiveLinks(),
+        }  # fmt: skip
         shown = ReportRun.of_stored([run]) if run is not None else ReportRun(attempts=[])
-        return HTMLResponse(self._pages.render(shown, "label", template="label.html.j2", queue=page))
+        return HTMLResponse(self._pages.render(shown, "label", template="label.html.j2", queue=queue))
 
     async def give(self, request: Request) -> Response:
         """Do what a form says."""
@@ -147,38 +91,16 @@ class LabelPages:
             return RedirectResponse("/label" if act == "undo" else f"/label?{urlencode({'given': run_id})}", 303)
         return RedirectResponse(f"{LiveLinks().run(run_id)}#label", 303)
 
-    def _read(self, queued: QueuedRun) -> StoredRun | None:
-        try:
-            return self._pages.store.get(queued.run.run_id, with_tape=False)
-        except StoreError:  # deleted since
-            return None
+    def _read(self, run_id: str) -> StoredRun | None:
+        with contextlib.suppress(StoreError):  # deleted since
+            return self._pages.store.get(run_id, with_tape=False)
+        return None
 
-    def _form(self, run: StoredRun | None, back: str) -> LabelForm | None:
-        if run is None:
-            return None
-        token = self._pages.access.form_token(run.run_id)
-        return self._pages.desk.form("a1", run.trajectory, run.attribution, token=token, back=back)
-
-    def _last(self, run_id: str) -> LastLabel | None:
-        """The label of this run, where it has one."""
-        if not run_id:
-            return None
-        try:
-            form = self._form(self._pages.store.get(run_id, with_tape=False), "queue")
-        except StoreError:
-            return None
-        if form is None or not form.given:
-            return None
-        link = LiveLinks().run(run_id)
-        return LastLabel(run_id=form.run_id, token=form.token, seen=form.seen, given=form.given, link=link)
+    def _form(self, run: StoredRun | None) -> LabelForm | None:
+        return None if run is None else self._pages.form("a1", run, back="queue")
 
 
 def _mode_of(run: StoredRun) -> str:
     """The error mode that the diagnosis names, which is right where the diagnosis is."""
     found = run.attribution
     return found.error_mode.value if found is not None and found.error_mode is not None else ""
-
-
-def _row(queued: QueuedRun) -> QueueRow:
-    run = queued.run
-    return QueueRow(team=run.team, short=run.run_id[:_SHORT], link=LiveLinks().run(run.run_id), why=queued.why)

@@ -22,6 +22,7 @@ LOOKED_AT = 1_000
 _FEWEST, _FEWEST_TASKS = 5, 3
 """What ``tracer-hooks fit`` needs."""
 _STEPS_LISTED = 400
+_SHORT = 12
 MODES = tuple((mode.value, f"{mode.value} {mode.title}") for mode in ErrorMode)
 
 
@@ -58,6 +59,11 @@ class LabelForm:
     problem: str = ""
     """Why no label can be given."""
 
+    @property
+    def short(self) -> str:
+        """The beginning of the run's id."""
+        return self.run_id[:_SHORT]
+
 
 class QueuedRun(NamedTuple):
     """A failed run that is to be labelled."""
@@ -65,6 +71,11 @@ class QueuedRun(NamedTuple):
     run: RunSummary
     why: tuple[str, ...]
     """Why it is asked now, in words."""
+
+    @property
+    def short(self) -> str:
+        """The beginning of its id."""
+        return self.run.run_id[:_SHORT]
 
 
 class LabelDesk:
@@ -171,7 +182,7 @@ class LabelDesk:
             "the second one uses it. Until then, diagnoses stay as they are."
         ), (
             f"tracer-hooks fit --labels {where} --out {out}",
-            f"tracer-hooks diagnose {shlex.quote(run_id[:12] or 'RUN')} --attributor {out}",
+            f"tracer-hooks diagnose {shlex.quote(run_id[:_SHORT] or 'RUN')} --attributor {out}",
         )
 
     def _looked(self) -> LabelFile:

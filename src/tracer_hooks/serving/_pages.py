@@ -35,7 +35,7 @@ from tracer_hooks.report import (
 )
 from tracer_hooks.schema import RunOutcome
 from tracer_hooks.serving._access import Access
-from tracer_hooks.serving._labels import LabelDesk
+from tracer_hooks.serving._labels import LabelDesk, LabelForm
 from tracer_hooks.store import PromptStore, RunStore, StoredRun
 
 STYLE = "/style.css"
@@ -250,19 +250,18 @@ class LivePages:
             place = f"#a{position}" + (f"-s{int(step[:9])}" if step.isascii() and step.isdigit() else "")
             return RedirectResponse(LiveLinks().run(ids[0]) + ("" if place == "#a1" else place), 303)
         attempts = self.store.attempts(self.store.get(run_id, with_tape=False).session_id)
-        labels = {f"a{number}": self._form(f"a{number}", each) for number, each in enumerate(attempts, start=1)}
-        more: dict[str, Any] = {}
-        if (parent := attempts[0].parent) is not None:
-            page = LiveLinks().run(parent.run_id, parent.step)
-            more["parent"] = ReportFork(run_id=parent.run_id, step=parent.step, change=parent.change, page=page)
-        has_tape, forks = any(each.tape is not None for each in attempts), self.store.forks_of(*ids)
-        shown = ReportRun.of_stored(attempts, forks, has_tape=has_tape, **more)
-        shown = replace(shown, forks=[replace(fork, page=LiveLinks().run(fork.run_id)) for fork in shown.forks])
+        labels = {f"a{number}": self.form(f"a{number}", each) for number, each in enumerate(attempts, start=1)}
+        has_tape = any(each.tape is not None for each in attempts)
+        shown = ReportRun.of_stored(attempts, self.store.forks_of(*ids), has_tape=has_tape)
+        if shown.parent is not None:
+            shown = replace(shown, parent=_linked(shown.parent, shown.parent.step))
+        shown = replace(shown, forks=[_linked(each, None) for each in shown.forks])
         return HTMLResponse(self.render(shown, labels={key: form for key, form in labels.items() if form is not None}))
 
-    def _form(self, key: str, run: StoredRun) -> object:
+    def form(self, key: str, run: StoredRun, *, back: str = "run") -> LabelForm | None:
+        """The form about one attempt; None for a run that did not fail, or did nothing."""
         shown = run.trajectory.model_copy(update={"outcome": run.outcome})
-        return self.desk.form(key, shown, run.attribution, token=self.access.form_token(run.run_id), back="run")
+        return self.desk.form(key, shown, run.attribution, token=self.access.form_token(run.run_id), back=back)
 
     def render(self, run: ReportRun, current: str = "", **more: Any) -> str:
         """A page about one run."""
@@ -297,6 +296,10 @@ def asset_response(request: Request) -> Response:
     """The style sheet or a script."""
     name = request.url.path.removeprefix("/")
     return Response(asset(name), media_type=_TYPES[name])
+
+
+def _linked(fork: ReportFork, step: int | None) -> ReportFork:
+    return replace(fork, page=LiveLinks().run(fork.run_id, step))
 
 
 def _filters(name: str, asked: AskedPage) -> Mapping[str, str]:

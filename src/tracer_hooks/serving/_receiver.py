@@ -24,6 +24,8 @@ from tracer_hooks.telemetry import decode_request
 
 _JSON, _PROTOBUF = "application/json", "application/x-protobuf"
 _RETRY_S = 5
+_AT_ONCE = 4
+"""Requests that are unpacked and read at one time: each may be large then."""
 _DRAIN_S = 10.0
 _BODY_S = 60.0
 """How long a request may take to arrive."""
@@ -54,6 +56,7 @@ class TraceReceiver:
         self._spool, self._traces = spool, traces
         self._most_body, self._most_waiting = most_body, most_waiting
         self._arriving = 0
+        self._taking = asyncio.Semaphore(_AT_ONCE)
 
     async def receive(self, request: Request) -> Response:
         """Answer one request, in its own encoding."""
@@ -67,7 +70,8 @@ class TraceReceiver:
             with self._room_for(request):
                 async with asyncio.timeout(_BODY_S):
                     body = await self._body(request)
-                answer = await run_in_threadpool(self._take, body, packing == "gzip", kind == _JSON)
+                async with self._taking:
+                    answer = await run_in_threadpool(self._take, body, packing == "gzip", kind == _JSON)
         except _RefusedError as error:
             await self._drain(request)
             again = {"Retry-After": str(_RETRY_S)} if error.status in (429, 503) else {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import functools
 import socket
@@ -16,14 +15,12 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from tracer_hooks._background import start_daemon
-from tracer_hooks._guard import guard
 from tracer_hooks._version import __version__
-from tracer_hooks.errors import ConfigError, StoreError, TracerHooksError
+from tracer_hooks.errors import ConfigError, TracerHooksError
 from tracer_hooks.serving._access import Access, GuardedApp
 from tracer_hooks.serving._label_pages import LabelPages
 from tracer_hooks.serving._labels import LabelDesk
-from tracer_hooks.serving._pages import AskedPage, LivePages, asset_response
+from tracer_hooks.serving._pages import LivePages, asset_response
 from tracer_hooks.serving._receiver import TraceReceiver
 from tracer_hooks.serving._spool import Spool
 from tracer_hooks.serving._traces import ReceivedTraces, TracePatience
@@ -53,9 +50,8 @@ class Server:
         self.app: ASGIApp = GuardedApp(self._routed(), access)
 
     def start(self) -> None:
-        """Begin to store what is received, and look at the issues, which takes longest the first time."""
+        """Begin to store what is received."""
         self._traces.start()
-        start_daemon(self._look_ahead, "tracer-hooks-serve")
 
     def stop(self) -> None:
         """End the threads; what is not stored is taken up by the next server."""
@@ -81,10 +77,6 @@ class Server:
         finally:
             self.stop()
 
-    def _look_ahead(self) -> None:
-        with guard("look for issues"), contextlib.suppress(StoreError):  # which the pages say
-            self._pages.recurring(AskedPage())
-
     def _health(self, request: Request) -> Response:
         waiting = {"open_traces": self._traces.open, "spool_bytes": self._spool.size}
         return JSONResponse({"status": "ok", "version": __version__, **waiting})
@@ -105,7 +97,8 @@ class Server:
             *(Route(f"/{name}", asset_response) for name in ("style.css", "page.js", "label.js")),
         ]
         return Starlette(
-            routes=routes, exception_handlers={TracerHooksError: pages.refusal, HTTPException: _not_found(pages)}
+            routes=routes,
+            exception_handlers={TracerHooksError: pages.refusal, HTTPException: functools.partial(_of_status, pages)},
         )
 
 
@@ -134,10 +127,6 @@ def listen(host: str, port: int) -> socket.socket:
             why = f"cannot listen on {host!r}, port {port}: {error.strerror or error}; expected an address of this host"
         raise ConfigError(why) from error
     return listening
-
-
-def _not_found(pages: LivePages) -> functools.partial[Response]:
-    return functools.partial(_of_status, pages)
 
 
 def _of_status(pages: LivePages, request: Request, error: Exception) -> Response:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import sqlite3
 import threading
 import time
 from collections import OrderedDict, deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from sqlalchemy.exc import SQLAlchemyError
 
 from tracer_hooks._background import Breaker, start_daemon
 from tracer_hooks._guard import guard, logger
@@ -124,9 +127,10 @@ class ReceivedTraces:
 
     # --- in the thread ---------------------------------------------------------------------------------------------
     def _run(self) -> None:
-        for segment, body, is_json in self._spool.recovered():
-            with guard("read a request that was kept"):
-                self.add(decode_request(body, is_json=is_json).spans, segment)
+        with guard("take up what an earlier server left"):
+            for segment, body, is_json in self._spool.recovered():
+                with guard("read a request that was kept"):
+                    self.add(decode_request(body, is_json=is_json).spans, segment)
         while not self._stopping.wait(0.1):
             with guard("store received runs"), suppressed():
                 self.work()
@@ -165,10 +169,11 @@ class ReceivedTraces:
                 if record.trajectory is None:
                     logger.warning("tracer-hooks cannot read a received run: %s", record.error)
                     continue
-                run_id, is_open = self._keep(record.trajectory)
-                if is_open:
-                    trace.undiagnosed += 1
-                    self._to_diagnose.append((key, run_id))
+                with self._setting_apart(f"the run of trace {key}"):
+                    run_id, is_open = self._keep(record.trajectory)
+                    if is_open:
+                        trace.undiagnosed += 1
+                        self._to_diagnose.append((key, run_id))
             with self._lock:
                 trace.is_stored = len(spans) == len(trace.spans)
             retain(self._store.path, self._options.config.retention)
@@ -198,8 +203,8 @@ class ReceivedTraces:
         return beside.run_id, self._store.add(_received(beside)) and has_failed
 
     def _diagnose(self, trace_id: str, run_id: str) -> None:
-        run = self._store.get(run_id, with_tape=False)
-        with guard("diagnose a received run"):
+        with self._setting_apart(f"the diagnosis of run {run_id}"):
+            run = self._store.get(run_id, with_tape=False)
             attributor = self._options.diagnostician_for(run.trajectory)
             found = checked_diagnosis(attributor, run.trajectory)
             if found is not None:
@@ -208,6 +213,25 @@ class ReceivedTraces:
         with self._lock:
             if (trace := self._traces.get(trace_id)) is not None:
                 trace.undiagnosed -= 1
+
+    @contextlib.contextmanager
+    def _setting_apart(self, what: str) -> Iterator[None]:
+        """Leave out what cannot be stored or diagnosed, for instance since its run was deleted meanwhile.
+
+        It must not keep the others from being stored. Where the store itself is at fault, the error is raised: then
+        all is tried again.
+        """
+        try:
+            yield
+        except Exception as error:
+            if isinstance(error, StoreError):
+                cause = getattr(error.__cause__, "orig", None) or error.__cause__
+                # Of the driver's errors these speak of the file, the others of values.
+                of_file = (sqlite3.OperationalError, SQLAlchemyError, OSError)
+                if isinstance(cause, of_file) or type(cause) is sqlite3.DatabaseError:
+                    raise
+                self._store.list(limit=1)  # raises where it cannot be read at all
+            logger.warning("tracer-hooks leaves out %s: %s: %s", what, type(error).__name__, error)
 
     def _forget_done(self) -> None:
         """Forget traces that are stored and diagnosed, and for which nobody waits any longer."""

@@ -36,9 +36,9 @@ def browser() -> Iterator[Any]:
         browser.close()
 
 
-@pytest.fixture(scope="module")
-def look(browser: Any) -> Look:
-    """Opens files."""
+@pytest.fixture
+def look(browser: Any) -> Iterator[Look]:
+    """Opens files, and closes them after the test: each has processes of its own."""
 
     def opened(path: Path, size: tuple[int, int] = SCREEN, theme: str = "light", **context: Any) -> Any:
         viewport = {"width": size[0], "height": size[1]}
@@ -49,4 +49,6 @@ def look(browser: Any) -> Look:
         page.goto(path.as_uri())
         return page
 
-    return opened
+    yield opened
+    for context in browser.contexts:
+        context.close()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ pytestmark = pytest.mark.slow
 
 def fill(store: RunStore) -> None:
     """Two teams over two weeks, every outcome, a call of two attempts, tags, issues, and prompts in each state."""
-    for number in range(120):
+    for number in range(24):
         outcome = (RunOutcome.FAILED, RunOutcome.SUCCEEDED, RunOutcome.SUCCEEDED, RunOutcome.UNKNOWN)[number % 4]
         tags = {"release": f"1.{number % 3}", "customer": "a rather long name of a customer"}
         team = ("wardrobe", "support desk")[number % 2]
@@ -70,14 +69,14 @@ def kinds(site: Path) -> Iterator[Path]:
     yield from sorted(set(site.glob("*.html")) - {*lists[4:-1], *single[1:]})
 
 
-def test_no_page_scrolls_sideways_and_axe_finds_nothing(look: Look, site: Path) -> None:
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_no_page_scrolls_sideways_and_axe_finds_nothing(look: Look, site: Path, theme: str) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
     for path in kinds(site):
-        page = look(path, bypass_csp=True)  # for axe itself
+        page = look(path, theme=theme, bypass_csp=True)  # for axe itself
         page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true })")
-        for (width, height), theme in itertools.product((PHONE, SCREEN), ("light", "dark")):
+        for width, height in (PHONE, SCREEN):
             page.set_viewport_size({"width": width, "height": height})
-            page.emulate_media(color_scheme=theme)
             assert page.evaluate("document.documentElement.scrollWidth") <= width, path.name
             found = axe.Axe().run(page).response["violations"]
             assert [(path.name, each["id"], each["nodes"][0]["html"]) for each in found] == []
@@ -125,8 +124,8 @@ def test_clicks_lead_from_the_overview_to_the_step_that_is_blamed(look: Look, tm
     fill(store)
     page = look(write_site(tmp_path / "pages", store, RunFilter()).index)
     page.get_by_role("link", name="All failed runs").click()
-    assert page.get_by_role("heading", level=1).inner_text() == "31 runs"
-    assert page.locator("ul.runs .badge.failed").count() == page.locator("ul.runs > li").count() == 31
+    assert page.get_by_role("heading", level=1).inner_text() == "7 runs"
+    assert page.locator("ul.runs .badge.failed").count() == page.locator("ul.runs > li").count() == 7
     page.get_by_role("link", name="Issues").click()
     page.locator("ul.rows a").first.click()
     assert page.locator("details.step:target").is_visible()

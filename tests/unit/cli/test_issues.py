@@ -154,7 +154,7 @@ def test_what_was_never_diagnosed_is_diagnosed_where_that_is_asked_for_and_kept(
     command("issues", "--diagnose", "--tag", "release=old")
     assert [command.store.get(name).attribution is None for name in ("old", "new")] == [False, True]
     document, err = command("issues", "--diagnose", "--json")
-    assert "run 'bad' cannot be diagnosed: " in err
+    assert "1 run cannot be diagnosed. Run: tracer-hooks diagnose sqlite:///" in err
     assert json.loads(document)["undiagnosed"] == 1
     assert command("issues", "--json")[0] == document
     assert command.store.get("new").attribution is not None

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 import os
+import sqlite3
 import time
 from pathlib import Path
 from typing import Any
@@ -214,7 +216,7 @@ def test_a_store_that_cannot_be_written_loses_nothing(served: Served, monkeypatc
     from tracer_hooks.errors import StoreError
 
     def locked(*_: object) -> bool:
-        raise StoreError("cannot save the run: database is locked")
+        raise StoreError("cannot save the run") from sqlite3.OperationalError("database is locked")
 
     run = trace()
     send(served, request_of(run))
@@ -227,6 +229,22 @@ def test_a_store_that_cannot_be_written_loses_nothing(served: Served, monkeypatc
     served.server._traces._breaker.succeed()
     served.work()
     assert stored(served) == [run.run_id]
+
+
+def test_a_run_that_cannot_be_stored_or_is_gone_keeps_no_other_one_waiting(served: Served) -> None:
+    damaged, deleted, good = trace(), trace(), trace()
+    served.store.save(StoredRun.of(damaged, session_id="x", kind=RunKind.IMPORTED))
+    with contextlib.closing(sqlite3.connect(served.path)) as file, file:
+        file.execute("UPDATE runs SET trajectory = x'00'")
+    send(served, request_of(damaged, deleted, good))
+    served.server._traces._store_due()
+    served.store.delete(deleted.run_id)
+    served.work()
+    assert stored(served) == sorted([damaged.run_id, good.run_id])
+    assert served.store.get(good.run_id).attribution is not None
+    time.sleep(0.5)
+    served.work()
+    assert spooled(served) == []
 
 
 def test_a_trace_of_too_many_spans_is_cut_and_that_is_told(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:

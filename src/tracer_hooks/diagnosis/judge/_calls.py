@@ -217,6 +217,10 @@ class ReplyCache:
         self._lock = threading.Lock()
         self._turns: dict[str, _Turn] = {}
 
+    def __reduce__(self) -> tuple[type[ReplyCache], tuple[Path | None]]:
+        """Sent to another process, it knows the directory alone."""
+        return ReplyCache, (self._directory,)
+
     @contextmanager
     def turn(self, identity: str, request: ChatRequest, timeout_s: float | None) -> Iterator[None]:
         """Be the only thread that asks ``request``, after ``timeout_s`` seconds at most; who waited finds the reply.

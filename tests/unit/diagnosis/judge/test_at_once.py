@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -100,6 +101,13 @@ def test_the_number_of_requests_may_be_said_for_all_that_ask() -> None:
         REQUESTS.reset(token)
     with pytest.raises(ConfigError, match="concurrency=0 of the attributor 'judge'"):
         JudgeOptions(concurrency=0)
+
+
+def test_a_judge_can_be_sent_to_a_worker_and_asks_there() -> None:
+    with ScriptedLLM(default=Reply(verdict())) as llm:
+        sent = pickle.loads(pickle.dumps(judge(llm, concurrency=3)))
+        assert sent.concurrency == 3
+        assert sent.attribute(shop_run()).step == 3
 
 
 def test_a_judge_that_is_refused_for_its_rate_answers_all_runs_all_the_same() -> None:
