@@ -248,6 +248,7 @@ def stores_of_their_own(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     if writing is not None:
         monkeypatch.setattr(writing, "LOCK_S", 60.0)
         monkeypatch.setattr(writing, "LONGEST_S", 60.0)
+        monkeypatch.setattr(writing, "SERVER_S", 60.0)
     known = list(background._queues) if background is not None else []
     yield
     background = sys.modules.get("tracer_hooks._background")

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from tracer_hooks._guard import logger
-from tracer_hooks.config import DEFAULT_STORE, store_path
+from tracer_hooks.config import home_folder
 
 
 @contextlib.contextmanager
@@ -80,7 +80,7 @@ def is_ours(path: str | os.PathLike[str]) -> bool:
     place = Path(os.path.abspath(path))
     if HOME in place.parts:
         return True
-    beside = Path(os.path.abspath(store_path() or DEFAULT_STORE)).parent
+    beside = Path(os.path.abspath(home_folder()))
     return any(place == beside / kind or beside / kind in place.parents for kind in _KINDS)
 
 

@@ -8,7 +8,7 @@ variable                         meaning
 ``TRACER_HOOKS_MAX_BYTES``       cap of one exported content attribute, in bytes (default 16384)
 ``TRACER_HOOKS_OPENINFERENCE``   ``1``: OpenInference's input and output values beside the GenAI keys
 ``TRACER_HOOKS_SUPPRESS``        ``1``: ask other LLM instrumentations to stay silent inside our chat spans
-``TRACER_HOOKS_STORE``           path of the run store, or ``off`` (default ``.tracer_hooks/runs.sqlite``)
+``TRACER_HOOKS_STORE``           path or URL of the run store, or ``off`` (default ``.tracer_hooks/runs.sqlite``)
 ``TRACER_HOOKS_BUBBLEWRAP``      code of the suites in bubblewrap: ``auto`` (default), ``required`` or ``off``
 ``TRACER_HOOKS_PUBLISH``         backends that diagnoses are written to, by URL with commas between (default ``off``)
 ``TRACER_HOOKS_RETENTION``       how long runs stay in the store: an age such as ``30d``, or ``1000 runs`` (default all)
@@ -28,6 +28,7 @@ capture on as well, as in other GenAI instrumentations.
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 from collections.abc import Iterable
@@ -37,7 +38,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Literal, TypeVar, cast, get_args
 
-from tracer_hooks.errors import ConfigError
+from tracer_hooks.errors import ConfigError, MissingExtraError
 
 BubblewrapUse = Literal["auto", "required", "off"]
 """Whether the code of the suites runs in bubblewrap: where it works, or not at all without it, or never."""
@@ -47,6 +48,59 @@ _LONGEST_S = 86_400
 _ON, _OFF = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 _Whole = TypeVar("_Whole", int, None)
 DEFAULT_STORE = Path(".tracer_hooks") / "runs.sqlite"
+
+# What libpq takes, as far as one can tell the parts apart: of a password with an unescaped "@" or "/" a piece would be
+# shown as the server's name.
+_SERVER = re.compile(
+    r"postgres(?:ql)?(?:\+psycopg)?://(?:(?P<user>[^:@/]*)(?::(?P<password>[^@/]*))?@)?"
+    r"(?P<where>[^@/?#]*(?:/[^@/?#]*)?)(?:\?(?P<query>[^#]*))?",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, repr=False)
+class ServerUrl:
+    """URL of a store on a PostgreSQL server, shown without its password.
+
+    Raises:
+        ConfigError: It is none. Nothing of it is shown, since it may hold a password.
+    """
+
+    secret: str
+    """The whole URL."""
+
+    def __post_init__(self) -> None:
+        if _SERVER.fullmatch(self.secret) is None:
+            raise ConfigError(
+                "the store's URL cannot be read, expected postgresql://user@host:5432/database. "
+                "Next: write '@', '/', '#' and '%' within a password as %40, %2F, %23 and %25, or put it in PGPASSWORD"
+            )
+
+    def __str__(self) -> str:
+        parts = self._parts
+        return f"postgresql://{parts['user'] + '@' if parts['user'] else ''}{parts['where']}"
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self)!r})"
+
+    def absolute(self) -> ServerUrl:
+        """Itself: unlike a path it says the same in every directory."""
+        return self
+
+    @property
+    def has_password(self) -> bool:
+        """Tell whether a password stands in it."""
+        return bool(self._parts["password"]) or "password=" in (self._parts["query"] or "").lower()
+
+    @property
+    def _parts(self) -> dict[str, str | None]:
+        found = _SERVER.fullmatch(self.secret)
+        assert found is not None, "looked at when it was made"
+        return found.groupdict()
+
+
+StorePlace = Path | ServerUrl
+"""Where a run store is: a file, or a database on a server."""
 
 
 class ContentCapture(StrEnum):
@@ -171,8 +225,8 @@ class HookConfig:
 
     capture: CaptureConfig = field(default_factory=CaptureConfig)
     """What is kept of content."""
-    store: Path | None = DEFAULT_STORE
-    """The run store's file; None keeps runs in memory only."""
+    store: StorePlace | None = DEFAULT_STORE
+    """The run store's file or server; None keeps runs in memory only."""
     retention: Retention | None = None
     """Which runs stay in the store; None keeps all."""
     most_retries: int | None = None
@@ -183,7 +237,7 @@ class HookConfig:
         cls,
         *,
         capture: str | CaptureConfig | None = None,
-        store: str | Path | None = None,
+        store: str | StorePlace | None = None,
         retention: str | None = None,
     ) -> HookConfig:
         """Settings from the environment, each overridden by its argument; ``store="off"`` keeps no store.
@@ -200,7 +254,7 @@ class HookConfig:
         kept = Retention.parse(said, name=named) if said else None
         _seconds("TRACER_HOOKS_EXIT_SECONDS", DEFAULT_EXIT_SECONDS)  # said now, not at the end of the process
         most = _whole("TRACER_HOOKS_RETRIES", None, least=0, unit="retries")
-        return cls(capture=capture, store=store_path(store), retention=kept, most_retries=most)
+        return cls(capture=capture, store=store_place(store), retention=kept, most_retries=most)
 
 
 def is_disabled() -> bool:
@@ -212,14 +266,21 @@ def is_disabled() -> bool:
     return _flag("TRACER_HOOKS_DISABLED")
 
 
-def store_path(store: str | Path | None = None) -> Path | None:
-    """The run store's file by argument, environment or default; None when it is switched off.
+def store_place(store: str | StorePlace | None = None) -> StorePlace | None:
+    """Where the run store is by argument, environment or default; None when it is switched off.
 
     Raises:
-        ConfigError: It is a URL of something else than a file of SQLite.
+        ConfigError: It is a URL of something else than a file of SQLite or a PostgreSQL server.
+        MissingExtraError: It is on a server, and what speaks with one is not installed.
     """
     value = store if store is not None else os.environ.get("TRACER_HOOKS_STORE") or DEFAULT_STORE
-    return None if str(value).lower() == "off" else sqlite_file(value)
+    return None if str(value).lower() == "off" else place_of(value)
+
+
+def home_folder(store: StorePlace | None = None) -> Path:
+    """Folder of what lies beside the store, absolute; beside a store on a server ``.tracer_hooks`` right here."""
+    place = store or store_place()
+    return (place if isinstance(place, Path) else DEFAULT_STORE).absolute().parent
 
 
 def publish_urls(publish: str | Iterable[str] | None = None) -> tuple[str, ...]:
@@ -229,22 +290,29 @@ def publish_urls(publish: str | Iterable[str] | None = None) -> tuple[str, ...]:
     return tuple(url for url in urls if url.lower() not in ("", "off"))
 
 
-def sqlite_file(named: str | os.PathLike[str]) -> Path:
-    """The file that a path or a URL such as ``sqlite:///runs.sqlite`` names.
+def place_of(named: str | os.PathLike[str] | ServerUrl) -> StorePlace:
+    """The place that a path names, or a URL such as ``sqlite:///runs.sqlite`` or ``postgresql://user@host/database``.
 
     Raises:
         ConfigError: It is another URL. Of that the scheme alone is shown, since a URL may hold a password.
+        MissingExtraError: It is on a server, and what speaks with one is not installed.
     """
-    text = os.fspath(named)
+    text = named.secret if isinstance(named, ServerUrl) else os.fspath(named)
     # One letter is a drive. A path made of a URL has lost the second slash, and with it how many there were.
     url = re.match(r"([A-Za-z][A-Za-z0-9+.-]+):(/+)", text)
     if url is None:
         return Path(text)
-    rest = text[url.end() :]
-    if url[1].lower() != "sqlite" or rest in ("", ":memory:") or len(url[2]) not in (3, 4):
+    scheme, rest = url[1].lower(), text[url.end() :]
+    if scheme in ("postgresql", "postgres", "postgresql+psycopg") and len(url[2]) > 1:
+        server = ServerUrl(text)
+        if importlib.util.find_spec("psycopg") is None:
+            raise MissingExtraError("a run store on a PostgreSQL server", "tracer-hooks[postgres]")
+        return server
+    if scheme != "sqlite" or rest in ("", ":memory:") or len(url[2]) not in (3, 4):
         raise ConfigError(
-            f"the store is a URL of {url[1]!r}, expected the path of a file, or sqlite:///path (sqlite:////path from "
-            "the root). Next: export TRACER_HOOKS_STORE=.tracer_hooks/runs.sqlite"
+            f"the store is a URL of {url[1]!r}, expected the path of a file, sqlite:///path (sqlite:////path from the "
+            "root), or postgresql://user@host/database, as a text and no Path. "
+            "Next: export TRACER_HOOKS_STORE=.tracer_hooks/runs.sqlite"
         )
     return Path("/" * (len(url[2]) - 3) + rest)
 

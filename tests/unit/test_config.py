@@ -16,7 +16,7 @@ from tracer_hooks.config import (
     HookConfig,
     Retention,
     exit_seconds,
-    store_path,
+    store_place,
 )
 from tracer_hooks.errors import ConfigError
 from tracer_hooks.store import PromptStore, RunStore
@@ -58,7 +58,7 @@ def test_arguments_win(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("value", ["off", "OFF"])
 def test_a_store_can_be_switched_off(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRACER_HOOKS_STORE", value)
-    assert (store_path(), store_path(value), store_path("mine.sqlite")) == (None, None, Path("mine.sqlite"))
+    assert (store_place(), store_place(value), store_place("mine.sqlite")) == (None, None, Path("mine.sqlite"))
 
 
 @pytest.mark.parametrize(
@@ -73,12 +73,21 @@ def test_a_store_can_be_switched_off(value: str, monkeypatch: pytest.MonkeyPatch
 )
 def test_a_store_is_a_path_or_a_url_of_sqlite(named: str, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRACER_HOOKS_STORE", named)
-    assert store_path() == store_path(named) == Path(path)
+    assert store_place() == store_place(named) == Path(path)
     assert RunStore(named).path == RunStore().path == Path(path).absolute()
 
 
 @pytest.mark.parametrize(
-    "url", ["postgresql://u:pw@h/db", "redis://:pw@h", "sqlite+pysqlite:///pw", "sqlite://", "sqlite:///:memory:"]
+    "url",
+    [
+        "postgresql+asyncpg://u:pw@h/db",
+        "mysql://u:pw@h/db",
+        "foo://pw",
+        "redis://:pw@h",
+        "sqlite+pysqlite:///pw",
+        "sqlite://",
+        "sqlite:///:memory:",
+    ],
 )
 def test_another_url_is_refused_by_its_scheme_and_shows_no_password(
     url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -86,7 +95,7 @@ def test_another_url_is_refused_by_its_scheme_and_shows_no_password(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TRACER_HOOKS_STORE", url)
     refused: list[Callable[[], object]] = [RunStore, HookConfig.from_env, lambda: PromptStore(url)]
-    refused.append(lambda: store_path(Path(url) if "pw" in url else url))
+    refused.append(lambda: store_place(Path(url) if "pw" in url else url))
     for use in refused:
         with pytest.raises(ConfigError, match=f"URL of {url.partition(':')[0]!r}".replace("+", r"\+")) as caught:
             use()

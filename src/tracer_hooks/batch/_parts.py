@@ -9,6 +9,7 @@ from datetime import datetime
 from itertools import islice
 
 from tracer_hooks.batch._diagnosed import Diagnosed, DiagnoseSettings, diagnosed
+from tracer_hooks.config import StorePlace
 from tracer_hooks.datasets import FilePart, LoadedRecord
 from tracer_hooks.errors import StoreError, TrajectoryError
 from tracer_hooks.schema import RunOutcome
@@ -23,8 +24,8 @@ _PAGE = 1_000
 class StorePart:
     """Some runs of a run store, whose diagnoses are kept there."""
 
-    store: str
-    """The store, as ``RunStore`` takes it."""
+    store: StorePlace
+    """The store."""
     run_ids: tuple[str, ...]
     """Their ids."""
 
@@ -35,7 +36,7 @@ class StorePart:
 
     def load(self) -> Iterator[LoadedRecord]:
         """The runs; one that is gone or damaged says so."""
-        with RunStore(self.store, read_only=True) as kept:
+        with RunStore(self.store, read_only=True, stays_open=True) as kept:
             for run_id in self.run_ids:
                 try:
                     run = kept.get(run_id, with_tape=False)
@@ -76,7 +77,7 @@ def record_parts(records: Iterable[LoadedRecord]) -> Iterator[RecordsPart]:
 
 
 def store_parts(
-    store: str,
+    store: str | StorePlace,
     *,
     team: str | None = None,
     since: datetime | None = None,
@@ -97,7 +98,7 @@ def store_parts(
     Raises:
         StoreError: The store cannot be read.
     """
-    with RunStore(store, read_only=True) as kept:
+    with RunStore(store, read_only=True, stays_open=True) as kept:
         offset, waiting = 0, list[str]()
         while (most := min(_PAGE, _PAGE if limit is None else limit - offset)) > 0:
             page = kept.list(limit=most, offset=offset, team=team, since=since, tags=tags, with_replays=False)
@@ -107,10 +108,10 @@ def store_parts(
             wanted = [run for run in page if with_successes or run.outcome is not RunOutcome.SUCCEEDED]
             waiting += [run.run_id for run in wanted if run.confidence is None]
             while len(waiting) >= _RUNS:
-                yield StorePart(store=store, run_ids=tuple(waiting[:_RUNS]))
+                yield StorePart(store=kept.place, run_ids=tuple(waiting[:_RUNS]))
                 del waiting[:_RUNS]
     if waiting:
-        yield StorePart(store=store, run_ids=tuple(waiting))
+        yield StorePart(store=kept.place, run_ids=tuple(waiting))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # at run time with the work: help and usage errors need no re
 
 def is_store(target: str) -> bool:
     """Tell whether a target is the URL of a run store."""
-    return target.startswith(("sqlite:", "postgresql:"))
+    return target.lower().startswith(("sqlite:", "postgresql:", "postgresql+psycopg:", "postgres:"))
 
 
 def is_url(target: str) -> bool:

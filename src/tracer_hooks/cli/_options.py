@@ -17,7 +17,7 @@ import typer
 
 from tracer_hooks._flight import REQUESTS
 from tracer_hooks.cli.console import err
-from tracer_hooks.config import DEFAULT_STORE, parse_moment, parse_tags, sqlite_file, store_path
+from tracer_hooks.config import ServerUrl, StorePlace, home_folder, parse_moment, parse_tags, place_of, store_place
 from tracer_hooks.errors import ConfigError, ReplayError, StoreError, TracerHooksError, TrajectoryError
 
 if TYPE_CHECKING:  # at run time with the work: help needs no records
@@ -54,11 +54,18 @@ class OutcomeName(StrEnum):
     UNKNOWN = "unknown"
 
 
-def _store_file(named: str) -> Path:
+def store_named(named: str) -> str:
+    """What a word of the command line names as a store, if it may stand there."""
     try:
-        return sqlite_file(named)
+        place = place_of(named)
     except ConfigError as error:  # of a ValueError typer shows the value, in which a password may stand
         raise typer.BadParameter(str(error)) from error
+    if isinstance(place, ServerUrl) and place.has_password:
+        raise typer.BadParameter(
+            "the URL holds a password, which the list of processes shows to everybody. Next: leave it out, and put it "
+            "in PGPASSWORD or ~/.pgpass; or put the whole URL in TRACER_HOOKS_STORE and leave the option out"
+        )
+    return named
 
 
 Targets = Annotated[
@@ -67,14 +74,16 @@ Targets = Annotated[
 RunId = Annotated[str, typer.Argument(metavar="RUN", help="The run's id, or the beginning of it.")]
 FileFormat = Annotated[Format, typer.Option("--format", help="The files' format.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")]
+
+
+def store_option(name: str, words: str) -> Any:
+    """An option that names a run store; see :func:`needed_store`."""
+    return typer.Option(name, parser=store_named, help=words, metavar="PATH|URL")
+
+
 Store = Annotated[
-    Path | None,
-    typer.Option(
-        "--store",
-        parser=_store_file,
-        help="The run store's file; default TRACER_HOOKS_STORE or .tracer_hooks/runs.sqlite.",
-        metavar="PATH",
-    ),
+    str | None,
+    store_option("--store", "The run store's file or URL; default TRACER_HOOKS_STORE or .tracer_hooks/runs.sqlite."),
 ]
 Since = Annotated[
     str | None,
@@ -199,7 +208,7 @@ def finding_kind(kind: str | None) -> FindingKind | None:
         raise ConfigError(f"--kind is {kind!r}, expected one of: {', '.join(FindingKind)}") from error
 
 
-def records_of(target: str, *, file_format: Format = Format.AUTO, store: Path | None = None) -> Iterator[LoadedRecord]:
+def records_of(target: str, *, file_format: Format = Format.AUTO, store: str | None = None) -> Iterator[LoadedRecord]:
     """The runs that ``target`` names: those of a file or folder, else a stored run by its id or the beginning of it."""
     if is_path(target):
         yield from records_in(target, file_format=file_format)
@@ -225,7 +234,7 @@ def records_in(path: str, *, file_format: Format = Format.AUTO) -> Iterator[Load
         yield LoadedRecord(source=path, error=TrajectoryError(f"{path!r}: {error}"))
 
 
-def stored_record(target: str, store: Path | None) -> LoadedRecord:
+def stored_record(target: str, store: str | StorePlace | None) -> LoadedRecord:
     """The stored run that an id, or the beginning of one, names."""
     from tracer_hooks.datasets import LoadedRecord
 
@@ -248,38 +257,42 @@ def existing_paths(option: str, *paths: Path) -> tuple[Path, ...]:
     return paths
 
 
-def needed_store(store: Path | None) -> Path:
-    """The file that ``--store`` names, or the usual one."""
-    path = store_path(store)
-    if path is None:
+def needed_store(store: str | StorePlace | None) -> StorePlace:
+    """The place that ``--store`` names, or the usual one."""
+    place = store_place(store)
+    if place is None:
         raise ConfigError(
             "the run store is switched off by TRACER_HOOKS_STORE='off'; expected a path. Give one with --store"
         )
-    return path
+    return place
 
 
-def store_to_read(store: Path | None, *, read_only: bool = True) -> RunStore:
+def store_to_read(store: str | StorePlace | None, *, read_only: bool = True) -> RunStore:
     """The run store, which is not made; a file that ``--store`` names has to be there."""
     from tracer_hooks.store import RunStore
 
-    runs = RunStore(needed_store(store), read_only=read_only)
-    if store is not None and not runs.path.exists():
-        raise ConfigError(f"--store is {str(store)!r}, and there is no such file; expected one that a run was kept in")
+    place = needed_store(store)
+    runs = RunStore(place, read_only=read_only, stays_open=isinstance(place, ServerUrl))
+    if store is not None and not runs.exists():
+        there = "file" if isinstance(place, Path) else "store yet"
+        raise ConfigError(
+            f"--store is {str(place)!r}, and there is no such {there}; expected one that a run was kept in"
+        )
     return runs
 
 
-def existing_store(store: Path | None, *, read_only: bool = True) -> RunStore:
+def existing_store(store: str | StorePlace | None, *, read_only: bool = True) -> RunStore:
     """The run store, which has to be there."""
     runs = store_to_read(store, read_only=read_only)
-    if not runs.path.exists():
-        raise StoreError(f"there is no run store at {str(runs.path)!r}. Hook a team, or run: tracer-hooks demo")
+    if not runs.exists():
+        raise StoreError(f"there is no run store at {runs.name!r}. Hook a team, or run: tracer-hooks demo")
     return runs
 
 
 def work_folder(kind: str, team: str) -> Path:
     """The folder for ``kind`` of work on ``team``, beside the run store."""
     name = team.rpartition(":")[0].replace("/", "-").removesuffix(".py").strip("-.")
-    return (store_path() or DEFAULT_STORE).absolute().parent / kind / name
+    return home_folder() / kind / name
 
 
 def model_chat(base_url: str, model: str, *, needed_by: str) -> Chat:

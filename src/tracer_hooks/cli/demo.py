@@ -18,7 +18,7 @@ import tracer_hooks
 from tracer_hooks._guard import is_strict
 from tracer_hooks.cli.console import FAILED, program, writing_page
 from tracer_hooks.cli.console import out as out_console
-from tracer_hooks.config import store_path
+from tracer_hooks.config import store_place
 from tracer_hooks.errors import ADAPTERS, ConfigError, install_line
 
 if TYPE_CHECKING:  # at run time with the work: help needs no team
@@ -143,7 +143,7 @@ def _run(build: Build, endpoint: Endpoint | None, slip: str) -> tracer_hooks.Tea
             capture="full",
             store="off",
         )
-    Archive(store_path(None)).save(run)
+    Archive(store_place(None)).save(run)
     return run
 
 
@@ -187,7 +187,7 @@ def _overview(folder: Path) -> Path | None:
     from tracer_hooks.report import RunFilter, write_site
     from tracer_hooks.store import RunStore
 
-    path = store_path(None)
+    path = store_place(None)
     if path is None:
         return None
     with RunStore(path, read_only=True) as kept, writing_page(folder / "runs", option="--out", kind=ConfigError):

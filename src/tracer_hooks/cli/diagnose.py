@@ -31,6 +31,7 @@ from tracer_hooks.cli._options import (
     records_of,
     since_of,
     stated_by,
+    store_named,
 )
 from tracer_hooks.cli.console import FAILED, ProgressDisplay, err, out, print_json, writing_page
 from tracer_hooks.errors import ConfigError, StoreError
@@ -213,7 +214,7 @@ def _parts(targets: Sequence[str], file_format: Format, backends: BackendRuns) -
 
     for target in targets:
         if is_store(target):
-            yield from store_parts(target)
+            yield from store_parts(store_named(target))
         elif is_url(target):
             yield from record_parts(backends.read(target))
         elif not is_path(target):
@@ -231,7 +232,7 @@ def _backends(
 
 
 def _records(
-    targets: Sequence[str], file_format: Format, store: Path | None, stored: set[str], backends: BackendRuns
+    targets: Sequence[str], file_format: Format, store: str | None, stored: set[str], backends: BackendRuns
 ) -> Iterator[LoadedRecord]:
     """The runs that are named; the ids of those from the run store are added to ``stored``."""
     for target in targets:
@@ -244,7 +245,7 @@ def _records(
             yield record
 
 
-def _keep(store: Path | None, results: Sequence[Diagnosed]) -> None:
+def _keep(store: str | None, results: Sequence[Diagnosed]) -> None:
     """Keep diagnoses of stored runs with the runs; where the store does not take one, a line says so."""
     from tracer_hooks.telemetry import ContentPolicy, redacted_attribution
 

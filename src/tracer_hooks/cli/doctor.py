@@ -6,6 +6,7 @@ import platform
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, entry_points, version
+from pathlib import Path
 from tempfile import TemporaryFile
 
 from rich.text import Text
@@ -13,7 +14,7 @@ from rich.text import Text
 from tracer_hooks._version import __version__
 from tracer_hooks.cli._options import Json
 from tracer_hooks.cli.console import out, print_json
-from tracer_hooks.config import store_path
+from tracer_hooks.config import store_place
 from tracer_hooks.errors import ADAPTERS, AdapterError, TracerHooksError, install_line
 
 _LOCK_S = 0.5
@@ -104,26 +105,27 @@ def _distributions() -> Iterator[DoctorFinding]:
 
 
 def _store() -> DoctorFinding:
-    path = store_path()
-    if path is None:
+    place = store_place()
+    if place is None:
         return DoctorFinding("store", "runs", True, "switched off by TRACER_HOOKS_STORE")
     from tracer_hooks.store import RunStore
 
     try:
-        if not path.exists():
-            folder = next(folder for folder in path.absolute().parents if folder.exists())
-            with TemporaryFile(dir=folder):  # the folders between are made with the first run
-                return DoctorFinding("store", "runs", True, f"{path} (not made yet)")
-        with RunStore(path, read_only=True) as store:
+        with RunStore(place, read_only=True) as store:
+            if not store.exists():
+                if isinstance(place, Path):
+                    folder = next(folder for folder in place.absolute().parents if folder.exists())
+                    TemporaryFile(dir=folder).close()  # the folders between are made with the first run
+                return DoctorFinding("store", "runs", True, f"{place} (not made yet)")
             newest = store.list(limit=1)
-        with RunStore(path, busy_timeout_s=_LOCK_S) as store:
+        with RunStore(place, busy_timeout_s=_LOCK_S) as store:
             store.probe()
     except TracerHooksError as error:
         return DoctorFinding("store", "runs", False, str(error))
     except OSError as error:
-        detail = f"{path} cannot be written: {error.strerror}"
+        detail = f"{place} cannot be written: {error.strerror}"
         return DoctorFinding("store", "runs", False, detail, "set TRACER_HOOKS_STORE to a file that can be")
-    detail = f"{path}, newest run {newest[0].run_id[:12]}" if newest else f"{path}, empty"
+    detail = f"{place}, newest run {newest[0].run_id[:12]}" if newest else f"{place}, empty"
     return DoctorFinding("store", "runs", True, detail)
 
 

@@ -17,6 +17,7 @@ from rich.text import Text
 
 from tracer_hooks._text import on_screen
 from tracer_hooks.cli._options import (
+    Store,
     concurrency_option,
     load_function,
     load_object,
@@ -70,7 +71,7 @@ def improve_command(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Two runs, and what it will take.")] = False,
     out: Annotated[Path | None, typer.Option(help="Folder of the job, to go on in.", metavar="DIR")] = None,
     report: Annotated[Path | None, typer.Option(help="Also write an HTML report.", metavar="FILE.html")] = None,
-    store: Annotated[Path | None, typer.Option(help="The run store.", metavar="FILE")] = None,
+    store: Store = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
     metric_calls: Annotated[int, _rare("Runs of the team that the search may take.", min=1)] = 200,
     pairs: Annotated[int, _rare("Pairs of runs, new prompts against old, that the trial may take.", min=10)] = 200,
@@ -183,7 +184,7 @@ def _show(result: Improvement, next_steps: Sequence[str], folder: Path, report: 
         out_console().print(part, soft_wrap=True)
 
 
-def _next_steps(result: Improvement, options: ImproveOptions, folder: Path, store: Path | None) -> Iterator[str]:
+def _next_steps(result: Improvement, options: ImproveOptions, folder: Path, store: str | None) -> Iterator[str]:
     if result.outcome == "accepted":
         version = f"{result.version}{_naming(result.team, store)}"
         yield f"Look at them: `tracer-hooks prompts show {version}`"
@@ -200,7 +201,7 @@ def _next_steps(result: Improvement, options: ImproveOptions, folder: Path, stor
         yield "What was run is kept. Raise the limit or see to the model, and give the same command again."
 
 
-def _naming(team: str, store: Path | None) -> str:
+def _naming(team: str, store: str | None) -> str:
     """The options that the commands for prompts need to find the team."""
     from tracer_hooks.store import PromptStore
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -53,7 +54,7 @@ def issues_command(
     began, wanted, tags = since_of(since), finding_kind(kind), tags_of(tag)
     found = RecurringFindings()
     with store_to_read(store, read_only=not diagnose) as kept:
-        if kept.path.exists():
+        if kept.exists():
             if diagnose:
                 _diagnose(kept, RunFilter(team=team, since=began, tags=tags), limit, hidden=as_json)
             found = recurring_findings(kept, since=began, team=team, agent=agent, kind=wanted, tags=tags, limit=limit)
@@ -71,12 +72,13 @@ def _diagnose(kept: RunStore, asked: RunFilter, limit: int, *, hidden: bool) -> 
     """Diagnose stored runs of any outcome, and keep that; how many it cannot be done for costs a line."""
     from tracer_hooks.batch import BatchJob, DiagnoseSettings, in_process, store_parts
 
-    parts = store_parts(str(kept.path), **asked.asked, limit=limit, with_successes=True)
+    parts = store_parts(kept.place, **asked.asked, limit=limit, with_successes=True)
     job = BatchJob(parts, DiagnoseSettings(), out=None)
     with ProgressDisplay(err(), transient=True, on_terminals_only=True, hidden=hidden) as bars:
         counts = job.run(in_process, lambda told: bars.update("runs", "diagnosing", told.parts, len(job.parts)))
     if counts.failed:
-        said = f"{counted(counts.failed, 'run')} cannot be diagnosed. Run: tracer-hooks diagnose sqlite:///{kept.path}"
+        url = f"sqlite:///{kept.place}" if isinstance(kept.place, Path) else kept.name
+        said = f"{counted(counts.failed, 'run')} cannot be diagnosed. Run: tracer-hooks diagnose {url}"
         err().print(said, style="yellow", soft_wrap=True)
 
 

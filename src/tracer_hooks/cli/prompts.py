@@ -67,7 +67,7 @@ def prompts(context: typer.Context) -> None:
 def list_versions(team: Team = None, as_json: Json = False, store: Store = None) -> None:
     """List versions: state, agents, how the runs went, which one is used."""
     with _open(store) as kept:
-        known = kept.versions() if kept.path.exists() else ()
+        known = kept.versions() if kept.exists() else ()
         names = list(dict.fromkeys(version.team for version in known)) if team is None else [_find_team(known, team)]
         histories = [_history(kept, name) for name in names]
     if as_json:
@@ -187,7 +187,7 @@ def export(
 
 
 def _change(
-    store: Path | None, team: str | None, as_json: bool, change: Callable[[PromptStore, str], PromptVersion]
+    store: str | None, team: str | None, as_json: bool, change: Callable[[PromptStore, str], PromptVersion]
 ) -> None:
     """Change a version, and say what is used now."""
     with _open(store, read_only=False) as kept:
@@ -201,7 +201,7 @@ def _change(
     out_console().print(_used(history.current), soft_wrap=True)
 
 
-def _open(store: Path | None, *, read_only: bool = True) -> PromptStore:
+def _open(store: str | None, *, read_only: bool = True) -> PromptStore:
     from tracer_hooks.store import PromptStore
 
     return PromptStore(needed_store(store), read_only=read_only)
@@ -209,8 +209,8 @@ def _open(store: Path | None, *, read_only: bool = True) -> PromptStore:
 
 def _history(kept: PromptStore, wanted: str | None) -> TeamHistory:
     """The versions of the team that ``wanted`` names."""
-    if not kept.path.exists():
-        raise StoreError(f"there is no run store at {str(kept.path)!r}, so no prompts. Run: {_IMPROVE}")
+    if not kept.exists():
+        raise StoreError(f"there is no run store at {kept.name!r}, so no prompts. Run: {_IMPROVE}")
     team = _find_team(kept.versions(), wanted)
     current = kept.current(team)
     number = None if current is None else current.number

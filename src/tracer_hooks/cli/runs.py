@@ -1,4 +1,4 @@
-"""``tracer-hooks runs``: list, show, export, delete, prune and import runs of the store."""
+"""``tracer-hooks runs``: list, show, export, delete, prune, import and copy runs of the store."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tracer_hooks._text import counted
+from tracer_hooks.cli._copying import copy_runs
 from tracer_hooks.cli._options import (
     Expected,
     Failed,
@@ -123,7 +124,7 @@ def list_runs(
         wanted = None if outcome is None else RunOutcome(outcome)
         asked = _Asked(agent=agent, kind=finding_kind(kind), certainty=certainty)
         began, tags, most = since_of(since), tags_of(tag), limit if asked == _Asked() else max(limit, _SEARCHED)
-        is_there = kept.path.exists()
+        is_there = kept.exists()
         summaries = kept.list(limit=most, team=team, outcome=wanted, since=began, tags=tags) if is_there else ()
         listed = list(islice(_listed(kept, summaries, asked), limit))
         teams = {each.team for each in kept.list(limit=_SEARCHED)} if is_there and not listed else set()
@@ -253,7 +254,7 @@ def export_run(
     write_result(text, out, again="tracer-hooks runs export RUN --out FILE")
 
 
-def _repairs(store: Path | None, run: StoredRun) -> RepairLog | None:
+def _repairs(store: str | None, run: StoredRun) -> RepairLog | None:
     """Return what was tried in the call that ``run`` belongs to; it is stored with the last attempt."""
     from tracer_hooks.repair import RepairLog
 
@@ -334,7 +335,7 @@ def delete_runs(
     as_json: Json = False,
     store: Store = None,
 ) -> None:
-    """Delete runs for good, with the other attempts of their calls: their bytes are out of the file afterwards."""
+    """Delete runs for good, with the other attempts of their calls: of a file their bytes are gone, too."""
     with existing_store(store, read_only=False) as kept:
         named = tuple(dict.fromkeys(map(kept.find_id, runs)))  # all are found before the first is deleted
         found = named if only else kept.calls_of(*named)
@@ -405,6 +406,8 @@ def _delete(kept: RunStore, found: Sequence[str], *, as_json: bool) -> None:
         err().print(
             "another process is reading the store: what was deleted is out of its reach, and out of the file once "
             "this command is given again without that process"
+            if isinstance(kept.place, Path)
+            else "the server may keep what was deleted until it needs the room, and in its log and backups"
         )
 
 
@@ -535,3 +538,6 @@ def _digest(trajectory: Trajectory) -> str:
     from tracer_hooks.schema import to_json
 
     return hashlib.sha256(to_json(_unstated(trajectory)).encode()).hexdigest()[:8]
+
+
+runs_app.command("copy")(copy_runs)

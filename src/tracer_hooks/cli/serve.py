@@ -38,17 +38,17 @@ def serve_command(
         require(name, extra="serve", feature="`tracer-hooks serve`")
     from tracer_hooks.serving import Access, Server, listen
 
-    path = needed_store(store)
+    place = needed_store(store)
     chosen = token or os.environ.get(_TOKEN) or None
     Access.of(host, port, token=chosen, public_url=public_url)  # a wrong token or URL ends the call before any work
     with listen(host, port) as listening:
         port = listening.getsockname()[1]
         access = Access.of(host, port, token=chosen, public_url=public_url)
-        server = Server(path, labels, access)
-        place = public_url or f"http://{f'[{host}]' if ':' in host else host}:{port}"
+        server = Server(place, labels, access)
+        address = public_url or f"http://{f'[{host}]' if ':' in host else host}:{port}"
         asked = "" if access.token is None or chosen else f"/?token={access.token}"
-        out().print(f"runs of {server.store.path} at {place}{asked or '/'}", soft_wrap=True)
-        out().print(f"traces are received at {place}/v1/traces; labels go into {labels}", soft_wrap=True)
+        out().print(f"runs of {server.store.name} at {address}{asked or '/'}", soft_wrap=True)
+        out().print(f"traces are received at {address}/v1/traces; labels go into {labels}", soft_wrap=True)
         if chosen:
             out().print("every request needs the token that you gave; a browser brings it once as ?token=...")
         out().print("Ctrl-C ends it")

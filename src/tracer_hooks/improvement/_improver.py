@@ -12,6 +12,7 @@ from typing import Any
 from tracer_hooks._lazy import require
 from tracer_hooks._text import counted
 from tracer_hooks.budget import Spending
+from tracer_hooks.config import StorePlace
 from tracer_hooks.datasets import write_atomically
 from tracer_hooks.diagnosis import get_attributor
 from tracer_hooks.endpoint import Chat
@@ -64,7 +65,7 @@ class Improver:
         chat: Chat,
         folder: Path,
         check: Check | None = None,
-        store: str | Path | None = None,
+        store: str | StorePlace | None = None,
         from_store: bool = False,
         options: ImproveOptions | None = None,
         on_progress: Callable[[ImproveProgress], None] = lambda progress: None,
@@ -347,7 +348,7 @@ def improve(
     chat: Chat,
     check: Check | None = None,
     folder: str | Path = "improvement",
-    store: str | Path | None = None,
+    store: str | StorePlace | None = None,
     from_store: bool = False,
     options: ImproveOptions | None = None,
     on_progress: Callable[[ImproveProgress], None] = lambda progress: None,

@@ -9,11 +9,11 @@ import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from pathlib import Path
 from typing import Any
 
 from tracer_hooks._flight import in_order
 from tracer_hooks.budget import Spending
+from tracer_hooks.config import StorePlace
 from tracer_hooks.diagnosis import blames_environment, get_attributor
 from tracer_hooks.errors import CheckError, ConfigError, ReplayError
 from tracer_hooks.frameworks import RunResult, Verdict
@@ -250,7 +250,7 @@ _LOOKED_AT = 600
 
 
 def earlier_failures(
-    path: str | Path | None, journal: Journal, like: Trajectory, options: TrialOptions, *, but: Iterable[str]
+    path: str | StorePlace | None, journal: Journal, like: Trajectory, options: TrialOptions, *, but: Iterable[str]
 ) -> tuple[JudgedRun, ...]:
     """The newest failed first attempts in the store of the team that ran ``like``; every session takes the same.
 
@@ -284,7 +284,7 @@ def _requests_of(options: TrialOptions) -> int:
 
 
 def earlier_passed(
-    path: str | Path | None,
+    path: str | StorePlace | None,
     journal: Journal,
     like: Trajectory,
     known: Iterable[str],

@@ -81,7 +81,7 @@ class RunTable:
     def of(cls, store: RunStore, chosen: RunFilter) -> RunTable:
         """Count the runs of ``store``, whatever their outcome."""
         now = datetime.now(UTC)
-        newest = store.newest(**chosen.asked) if store.path.exists() else None
+        newest = store.newest(**chosen.asked) if store.exists() else None
         if newest is None:
             return cls(now.date(), now.date())
         last, days = min(newest, now).date(), _DAYS  # a clock that was wrong must not make the charts empty

@@ -247,7 +247,7 @@ class VersionsOfTeam(NamedTuple):
 def prompts_of(store: PromptStore, chosen: RunFilter) -> tuple[VersionsOfTeam, ...]:
     """Read the versions of prompts, with what speaks for and against them; of all that is chosen, by team alone."""
     teams: dict[str, list[PromptVersion]] = defaultdict(list)
-    for version in store.versions() if store.path.exists() else ():
+    for version in store.versions() if store.exists() else ():
         if chosen.team in (None, version.team_name):
             teams[version.team].append(version)
     used = {team: store.current(team) for team in teams}

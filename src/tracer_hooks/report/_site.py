@@ -107,7 +107,7 @@ def write_site(
         StoreError: The store cannot be read.
         OSError: A file cannot be written.
     """
-    is_there = store.path.exists()
+    is_there = store.exists()
     recurring = recurring_findings(store, **chosen.asked, limit=limit) if is_there else RecurringFindings()
     with locked(folder.absolute()):
         return _Site(folder, store, chosen, limit, prices, recurring).write(on_page)
@@ -127,7 +127,7 @@ class _Site:
         self._prices, self._recurring = prices, recurring
         self._old = _manifest(folder)
         self._table = RunTable.of(store, chosen)
-        self._calls, self._uncovered = self._wanted_calls() if store.path.exists() else ({}, 0)
+        self._calls, self._uncovered = self._wanted_calls() if store.exists() else ({}, 0)
         self._lists = dict(self._wanted_lists())
         self._done: dict[str, str] = {}
         """The files that are as they should be, with the digests of what pages of runs show."""
@@ -218,7 +218,7 @@ class _Site:
         overview = overview_of(
             self._store, self._chosen, links, table=self._table, prices=self._prices, recurring=self._recurring
         )
-        prompts = prompts_of(PromptStore(self._store.path, read_only=True), self._chosen)
+        prompts = prompts_of(PromptStore(self._store.place, read_only=True), self._chosen)
         self._finish("style.css", asset("style.css"))
         self._finish("index.html", render_page("overview", overview, links, self._chosen, notes=notes))
         for name, (asked, number) in self._lists.items():

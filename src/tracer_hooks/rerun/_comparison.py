@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from enum import StrEnum
-from pathlib import Path
 
+from tracer_hooks.config import StorePlace
 from tracer_hooks.diagnosis.contrast import partners_of_steps
 from tracer_hooks.errors import ConfigError
 from tracer_hooks.rerun._replay import stored_run
@@ -78,7 +78,7 @@ class RunComparison(Record):
         return next((step for step in self.steps if step.state is not StepState.SAME), None)
 
 
-def compare(a: ComparedRun, b: ComparedRun, *, store: str | Path | None = None) -> RunComparison:
+def compare(a: ComparedRun, b: ComparedRun, *, store: str | StorePlace | None = None) -> RunComparison:
     """Compare two runs step by step: attempts of a call, a run and one that was made from it, or any two of a team.
 
     Args:
@@ -102,7 +102,7 @@ def compare(a: ComparedRun, b: ComparedRun, *, store: str | Path | None = None) 
     )
 
 
-def _trajectory_of(run: ComparedRun, store: str | Path | None) -> Trajectory:
+def _trajectory_of(run: ComparedRun, store: str | StorePlace | None) -> Trajectory:
     if isinstance(run, str):
         run = stored_run(run, store, with_tape=False)
     if isinstance(run, StoredRun):

@@ -5,10 +5,9 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
-from tracer_hooks.config import store_path
+from tracer_hooks.config import StorePlace, store_place
 from tracer_hooks.diagnosis import get_attributor
 from tracer_hooks.errors import ConfigError
 from tracer_hooks.frameworks import ReplaceToolReply, RewriteInstructions, ToolReply, ToolRequest
@@ -86,7 +85,7 @@ def fork(
     check: Check | None = None,
     expected: Expected | None = None,
     tools: ToolRules | str | Mapping[str, str] | None = None,
-    store: str | Path | None = None,
+    store: str | StorePlace | None = None,
     on_trial: Callable[[Trial], None] | None = None,
 ) -> Fork:
     """Run on from one step of a recorded run with one change, and as often without it.
@@ -197,8 +196,8 @@ def _with_result(recorded: Trial, call: TapedToolCall, result: str) -> Trial:
     return replace(recorded, tape=recorded.tape.model_copy(update={"tool_calls": calls}))
 
 
-def _keep(trial: Trial, store: str | Path | None, *, parent: ForkedFrom, source: TeamOrigin | None) -> None:
-    path = store_path(store)
+def _keep(trial: Trial, store: str | StorePlace | None, *, parent: ForkedFrom, source: TeamOrigin | None) -> None:
+    path = store_place(store)
     if path is None:
         return
     attribution = None

@@ -7,11 +7,10 @@ import contextvars
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, TypedDict, TypeVar, Unpack
 
 from tracer_hooks.budget import CostCap
-from tracer_hooks.config import store_path
+from tracer_hooks.config import StorePlace, store_place
 from tracer_hooks.diagnosis import Attributor, get_attributor
 from tracer_hooks.errors import ConfigError, ReplayError
 from tracer_hooks.repair import Repair, RepairTarget
@@ -69,7 +68,7 @@ class Recording:
         return self.trial.trajectory.run_id
 
 
-def recording_of(run: RecordedRun, store: str | Path | None = None) -> Recording:
+def recording_of(run: RecordedRun, store: str | StorePlace | None = None) -> Recording:
     """The recording of a run.
 
     Raises:
@@ -116,8 +115,8 @@ def _attempt(run: TeamRun) -> Attempt:
     return [run.last, *failed[-1:], *own[-1:]][-1]
 
 
-def _prompts(run: StoredRun, store: str | Path | None) -> Mapping[str, str] | None:
-    path = store_path(store)
+def _prompts(run: StoredRun, store: str | StorePlace | None) -> Mapping[str, str] | None:
+    path = store_place(store)
     if run.prompts is None or run.prompts.told is None or path is None:
         return None
     from tracer_hooks.store import PromptStore
@@ -126,14 +125,14 @@ def _prompts(run: StoredRun, store: str | Path | None) -> Mapping[str, str] | No
         return prompts.get(fingerprint(run.framework, run.team), run.prompts.told).texts
 
 
-def stored_run(run_id: str, store: str | Path | None, *, with_tape: bool = True) -> StoredRun:
+def stored_run(run_id: str, store: str | StorePlace | None, *, with_tape: bool = True) -> StoredRun:
     """The run of the store with this id, or whose id begins with it.
 
     Raises:
         ConfigError: The run store is switched off.
         StoreError: The run store has no such run, or cannot be read.
     """
-    path = store_path(store)
+    path = store_place(store)
     if path is None:
         raise ConfigError(
             f"run {run_id!r} cannot be read: the run store is switched off by TRACER_HOOKS_STORE='off'. Pass store=FILE"
@@ -174,7 +173,7 @@ class ReplayArguments(TypedDict, total=False):
     seed: int
     proposer: str | Proposer | Sequence[str | Proposer]
     show_reference: bool
-    store: str | Path | None
+    store: str | StorePlace | None
     on_trial: Callable[[Trial], None] | None
     on_test: Callable[[Counterfactual], None] | None
 
@@ -378,7 +377,7 @@ def replay_run(
     check: Check | None = None,
     expected: Expected | None = None,
     tools: ToolRules | str | Mapping[str, str] | None = None,
-    store: str | Path | None = None,
+    store: str | StorePlace | None = None,
 ) -> Replayed:
     """Run a recorded run again from its tape, without asking any model.
 
@@ -414,7 +413,7 @@ def resume(
     check: Check | None = None,
     expected: Expected | None = None,
     tools: ToolRules | str | Mapping[str, str] | None = None,
-    store: str | Path | None = None,
+    store: str | StorePlace | None = None,
 ) -> Resumed:
     """Run a failed run once more from the middle: the steps before ``step`` come from its record, the rest is live.
 

@@ -10,13 +10,12 @@ import functools
 import threading
 import time
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tracer_hooks._background import TaskQueue, process_lock, start_daemon, wait_for_all
 from tracer_hooks._guard import guard
 from tracer_hooks._text import counted
-from tracer_hooks.config import Retention
+from tracer_hooks.config import Retention, StorePlace
 from tracer_hooks.errors import ReplayError
 from tracer_hooks.runtime._store_writer import Part, PendingCall, writer_for
 from tracer_hooks.runtime._team_run import Attempt, TeamRun, kept_repair
@@ -33,23 +32,23 @@ _DELETE_PAUSE_S = 0.05
 class Archive:
     """Keeps calls in the run store."""
 
-    def __init__(self, path: Path | None, retention: Retention | None = None) -> None:
-        self._path = path.absolute() if path is not None else None
+    def __init__(self, place: StorePlace | None, retention: Retention | None = None) -> None:
+        self._place = place.absolute() if place is not None else None
         self._retention = retention
 
     def save(self, run: TeamRun, parts: Iterable[Part] = ()) -> None:
         """Save every attempt of ``run``, and ``parts``, in one transaction; see :class:`StoreWriter` for the waits."""
-        if self._path is None or not run.attempts:
+        if self._place is None or not run.attempts:
             return
         with guard("store the run"):
             from tracer_hooks.store import PackedRun
 
             runs = [PackedRun.of(_stored(run, attempt)) for attempt in run.attempts]
-            writer = writer_for(self._path)
+            writer = writer_for(self._place)
             writer.store(PendingCall(runs, list(parts)))
-            run.store = self._path
+            run.store = self._place
             if not writer.is_failing:
-                retain(self._path, self._retention)
+                retain(self._place, self._retention)
 
 
 def _stored(run: TeamRun, attempt: Attempt) -> StoredRun:
@@ -85,10 +84,10 @@ def _tape(attempt: Attempt) -> dict[str, Any] | None:
 
 # --- old runs leave the store by themselves, in a thread of their own, so that no run waits for it --------------------
 _retention_lock = process_lock()
-_next_retention: dict[Path, float] = {}
+_next_retention: dict[StorePlace, float] = {}
 
 
-def retain(path: Path, which: Retention | None) -> threading.Thread | None:
+def retain(place: StorePlace, which: Retention | None) -> threading.Thread | None:
     """Begin to delete what ``which`` does not keep, unless that was done within the last hour in this process.
 
     Returns:
@@ -97,16 +96,16 @@ def retain(path: Path, which: Retention | None) -> threading.Thread | None:
     if which is None:
         return None
     with _retention_lock:
-        if time.monotonic() < _next_retention.get(path, 0.0):
+        if time.monotonic() < _next_retention.get(place, 0.0):
             return None
-        _next_retention[path] = time.monotonic() + _RETAIN_EVERY_S
-    return start_daemon(functools.partial(_delete_old, path, which), "tracer-hooks-retention")
+        _next_retention[place] = time.monotonic() + _RETAIN_EVERY_S
+    return start_daemon(functools.partial(_delete_old, place, which), "tracer-hooks-retention")
 
 
-def _delete_old(path: Path, which: Retention) -> None:
+def _delete_old(place: StorePlace, which: Retention) -> None:
     from tracer_hooks.store import RunStore
 
-    with guard("delete old runs"), RunStore(path) as store:
+    with guard("delete old runs"), RunStore(place) as store:
         is_any = False
         while store.prune(which, limit=_DELETED_AT_A_TIME):
             is_any = True

@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import functools
 import os
-from collections.abc import Mapping, Sequence
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import Field, ValidationError
 
+from tracer_hooks._background import start_daemon
 from tracer_hooks._files import remove_folder, replaced_folder, seal, whole_folder, write_files
 from tracer_hooks._guard import logger, warn_once
 from tracer_hooks._reading import parse_json, read_bytes
-from tracer_hooks.config import DEFAULT_STORE, store_path
+from tracer_hooks.config import ServerUrl, StorePlace, home_folder, store_place
 from tracer_hooks.diagnosis import Attributor, get_attributor
-from tracer_hooks.errors import TracerHooksError
+from tracer_hooks.errors import StoreError, TracerHooksError
+from tracer_hooks.runtime._store_writer import SERVER_PATIENCE_S
 from tracer_hooks.schema import Record, Text, Trajectory
 from tracer_hooks.store import fingerprint
+
+if TYPE_CHECKING:
+    from tracer_hooks.store import AttributorStore
 
 CARD = "team.json"
 _ALIKE = 0.5
@@ -52,24 +61,33 @@ def team_card(trajectories: Sequence[Trajectory]) -> TeamCard:
     return TeamCard(framework=first.framework, team=first.team, agents=tuple(agents), labels=len(trajectories))
 
 
-def attributors_folder(store: Path | None = None) -> Path:
-    """Return the folder of fitted attributors: beside the run store, or where it would be."""
-    return (store or store_path() or DEFAULT_STORE).absolute().parent / "attributors"
+def attributors_folder(store: StorePlace | None = None) -> Path:
+    """Return the folder of fitted attributors: beside the run store, or where it would be.
+
+    Where the store is on a server, that holds them, and in the folder is what was read or written here.
+    """
+    return home_folder(store) / "attributors"
 
 
 class CalibratedAttributors:
-    """The fitted attributors in a folder; each is read once."""
+    """The fitted attributors in a folder, or of a store on a server; each is read once."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, store: StorePlace | None = None) -> None:
         self._folder = folder
+        self._server = store if isinstance(store, ServerUrl) else None
         self._read: dict[str, tuple[TeamCard, Attributor] | None] = {}
+        self._fetching: dict[str, threading.Thread] = {}
 
     def attributor_for(self, trajectory: Trajectory) -> Attributor | None:
         """The attributor that was fitted to the team of this run; None when there is none, or it cannot be read."""
         name = fingerprint(trajectory.framework, trajectory.team)
         if name not in self._read:
-            self._read[name] = self._load(self._folder / name)
-        found = self._read[name]
+            is_fetched = self._is_fetched(name)  # what comes later is for later runs
+            found = self._load(self._folder / name)
+            if is_fetched:
+                self._read[name] = found
+        else:
+            found = self._read[name]
         if found is None:
             return None
         card, attributor = found
@@ -83,6 +101,15 @@ class CalibratedAttributors:
             )
             return None
         return attributor
+
+    def _is_fetched(self, name: str) -> bool:
+        if self._server is None:
+            return True
+        if name not in self._fetching:
+            fetch = functools.partial(_fetch, self._server, name, self._folder / name)
+            self._fetching[name] = start_daemon(fetch, "tracer-hooks-attributors")
+        self._fetching[name].join(SERVER_PATIENCE_S)
+        return not self._fetching[name].is_alive()
 
     def _load(self, folder: Path) -> tuple[TeamCard, Attributor] | None:
         for _ in range(_READ_TRIES):
@@ -104,6 +131,32 @@ class CalibratedAttributors:
             return None
 
 
+def _fetch(server: ServerUrl, name: str, folder: Path) -> None:
+    """Put what those who share a store have fitted in place of what is here."""
+    from tracer_hooks.store import AttributorStore
+
+    try:
+        with tempfile.TemporaryDirectory() as made, AttributorStore(server, read_only=True) as store:
+            if store.exists() and store.get(name, Path(made)):
+                with replaced_folder(folder) as new:
+                    shutil.copytree(made, new, dirs_exist_ok=True)
+                    seal(new.rglob("*"))
+    except (StoreError, OSError) as error:
+        warn_once(f"attributor {name}", "tracer-hooks uses the fitted attributor that is here, if any: %s", error)
+
+
+def _share(folder: Path, change: Callable[[AttributorStore], None]) -> None:
+    """Change what a store on a server shares; nothing for a folder of the user's own, or a store in a file."""
+    from tracer_hooks.store import AttributorStore
+
+    place = store_place()
+    if isinstance(place, ServerUrl) and folder == home_folder(place) / "attributors":
+        try:
+            change(AttributorStore(place))
+        except StoreError as error:
+            logger.warning("tracer-hooks changed the fitted attributor in %s, and for nobody else: %s", folder, error)
+
+
 def _identity(folder: Path) -> int | None:
     try:
         return os.stat(folder).st_ino
@@ -116,10 +169,13 @@ def forget_calibrated(folder: Path, card: TeamCard) -> None:
     target = folder / card.fingerprint
     if (whole_folder(target) / CARD).is_file():
         remove_folder(target)
+    _share(folder, lambda store: store.remove(card.fingerprint))
 
 
 def save_calibrated(folder: Path, attributor: Any, card: TeamCard, beside: Mapping[str, bytes] = _NOTHING) -> Path:
     """Write a fitted attributor under its team's fingerprint; gives its folder. Takes effect in the next process.
+
+    Where the run store is on a server, all who share that get it.
 
     The folder takes the place of an earlier one as a whole: whatever happens, card and attributor belong together.
     """
@@ -129,4 +185,5 @@ def save_calibrated(folder: Path, attributor: Any, card: TeamCard, beside: Mappi
         written = {CARD: (card.model_dump_json(indent=2) + "\n").encode(), **beside}
         write_files({new / name: data for name, data in written.items()})
         seal(new.rglob("*"))  # an attributor of another distribution knows nothing of whose folder it is
+    _share(folder, lambda store: store.put(card.fingerprint, whole_folder(target)))
     return target

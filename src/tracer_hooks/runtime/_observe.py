@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from opentelemetry import trace as otel_trace
@@ -15,7 +14,7 @@ from opentelemetry.trace import ProxyTracerProvider, TracerProvider
 from tracer_hooks import semconv
 from tracer_hooks._background import process_lock
 from tracer_hooks._guard import guard, logger, warn_once
-from tracer_hooks.config import is_disabled
+from tracer_hooks.config import StorePlace, is_disabled
 from tracer_hooks.datasets import WITHOUT_CONTENT, final_answer, lacks
 from tracer_hooks.diagnosis import Attributor
 from tracer_hooks.errors import ConfigError
@@ -221,7 +220,7 @@ def observe(
     name: str | None = None,
     tags: Mapping[str, TagValue] | None = None,
     publish: str | Sequence[str] | None = None,
-    store: str | Path | None = None,
+    store: str | StorePlace | None = None,
     attributor: str | Attributor = "auto",
     on_failure: Callable[[TeamRun], Any] | None = None,
     on_finding: Callable[[TeamRun], Any] | None = None,

@@ -16,7 +16,7 @@ from opentelemetry.trace import TracerProvider
 
 from tracer_hooks._guard import warn_once
 from tracer_hooks._lazy import cached_property
-from tracer_hooks.config import CaptureConfig, HookConfig, publish_urls
+from tracer_hooks.config import CaptureConfig, HookConfig, ServerUrl, StorePlace, publish_urls
 from tracer_hooks.diagnosis import Attributor, get_attributor
 from tracer_hooks.errors import ConfigError
 from tracer_hooks.frameworks import Intervention
@@ -178,8 +178,10 @@ class HookOptions:
     """Where spans go; default the global provider."""
     capture: str | CaptureConfig | None = None
     """What is kept of content, ``off``, ``redacted`` or ``full``; default what the environment says."""
-    store: str | Path | None = field(default=None, metadata=_expect(_is(str, Path, None), "a path or 'off'"))
-    """The run store's file, or ``off``; default what the environment says."""
+    store: str | StorePlace | None = field(
+        default=None, repr=False, metadata=_expect(_is(str, Path, ServerUrl, None), "a path, a URL or 'off'")
+    )
+    """The run store's file or URL, or ``off``; default what the environment says."""
     retention: str | None = field(default=None, metadata=_expect(_is(str, None), "an age such as '30d' or '1000 runs'"))
     """Which runs stay in the store, such as ``30d``; default what the environment says."""
     publish: str | Sequence[str] | None = field(
@@ -233,7 +235,7 @@ class HookOptions:
 
     @cached_property
     def _calibrated(self) -> CalibratedAttributors:
-        return CalibratedAttributors(attributors_folder(self.config.store))
+        return CalibratedAttributors(attributors_folder(self.config.store), self.config.store)
 
     @cached_property
     def emitter(self) -> Emitter:

@@ -6,14 +6,16 @@ import functools
 import math
 import time
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tracer_hooks._background import process_lock
+from tracer_hooks._background import process_lock, start_daemon
 from tracer_hooks._guard import logger, warn_once
+from tracer_hooks.config import StorePlace
 from tracer_hooks.errors import ConfigError, StoreError
-from tracer_hooks.runtime._store_writer import PATIENCE_S, Part
+from tracer_hooks.runtime._store_writer import PATIENCE_S, SERVER_PATIENCE_S, Part
 from tracer_hooks.store import PromptArm, PromptOutcome, PromptPhase, PromptState, PromptVersion
 
 if TYPE_CHECKING:
@@ -60,9 +62,9 @@ class TeamPrompts:
     A store that fails costs one warning: the team's own prompts are used.
     """
 
-    def __init__(self, path: Path, team: str) -> None:
+    def __init__(self, place: StorePlace, team: str) -> None:
         self.team = team
-        self._path = path
+        self._place = place
         self._lock = process_lock()
         self._current: CurrentPrompts | None = None
         self._fresh_until = 0.0
@@ -90,24 +92,29 @@ class TeamPrompts:
                 with self._lock:
                     self._watch(version.number, outcome)
             except StoreError as error:
-                warn_once(f"watch prompts {self._path}", "tracer-hooks does not watch prompts: %s", error)
+                warn_once(f"watch prompts {self._place}", "tracer-hooks does not watch prompts: %s", error)
 
         return Part("count a run for prompts", write, then)
 
     # --- details ---------------------------------------------------------------------------------------------------
     @property
     def _store(self) -> PromptStore:
-        return open_prompts(self._path, _BUSY_S)
+        return open_prompts(self._place, _BUSY_S)
 
     def _refresh(self) -> None:
-        self._current, fresh_s = None, _FRESH_S
+        self._fresh_until = time.monotonic() + _FAILED_S  # nobody else asks meanwhile
+        _within_patience(self._place, self._refresh_now)
+
+    def _refresh_now(self) -> None:
+        current, fresh_s = None, _FRESH_S
         try:
-            if self._path.exists():
-                self._current = self._read(open_prompts(self._path, PATIENCE_S))
+            if not isinstance(self._place, Path) or self._place.exists():
+                current = self._read(open_prompts(self._place, PATIENCE_S))
         except StoreError as error:
             fresh_s = _FAILED_S
-            warn_once(f"prompts {self._path}", "tracer-hooks uses the team's own prompts: %s", error)
-        self._fresh_until = time.monotonic() + fresh_s
+            warn_once(f"prompts {self._place}", "tracer-hooks uses the team's own prompts: %s", error)
+        finally:
+            self._current, self._fresh_until = current, time.monotonic() + fresh_s
 
     def _read(self, store: PromptStore) -> CurrentPrompts | None:
         version = store.current(self.team)
@@ -158,27 +165,39 @@ class TeamPrompts:
 
 
 @functools.lru_cache(maxsize=64)
-def team_prompts(path: Path, team: str) -> TeamPrompts:
+def team_prompts(place: StorePlace, team: str) -> TeamPrompts:
     """The prompts of a team in a store; one for the process, so that its calls share what was read."""
-    return TeamPrompts(path, team)
+    return TeamPrompts(place, team)
 
 
 @functools.cache
-def open_prompts(path: Path, busy_s: float) -> PromptStore:
-    """One open store a file and process: opening costs more than reading."""
+def open_prompts(place: StorePlace, busy_s: float) -> PromptStore:
+    """One open store a place and process: opening costs more than reading."""
     from tracer_hooks.store import PromptStore
 
-    return PromptStore(path, busy_timeout_s=busy_s)
+    return PromptStore(place, busy_timeout_s=busy_s)
 
 
 @functools.cache
-def warm_up(path: Path) -> None:
+def warm_up(place: StorePlace) -> None:
     """Read the store once where there is one: the first call, in an event loop perhaps, need not wait for imports."""
-    if path.exists():
-        try:
-            open_prompts(path, PATIENCE_S).teams()
-        except StoreError as error:
-            warn_once(f"prompts {path}", "tracer-hooks uses the team's own prompts: %s", error)
+    if not isinstance(place, Path) or place.exists():
+        _within_patience(place, functools.partial(_look, place))
+
+
+def _look(place: StorePlace) -> None:
+    try:
+        open_prompts(place, PATIENCE_S).teams()
+    except StoreError as error:
+        warn_once(f"prompts {place}", "tracer-hooks uses the team's own prompts: %s", error)
+
+
+def _within_patience(place: StorePlace, read: Callable[[], None]) -> None:
+    """Read a file here; a server, which may not answer for long, in a thread that nobody waits for longer than that."""
+    if isinstance(place, Path):
+        read()
+    else:
+        start_daemon(read, "tracer-hooks-prompts").join(SERVER_PATIENCE_S)
 
 
 def _watch_of(version: PromptVersion) -> PromptWatch:

@@ -40,10 +40,10 @@ class AcceptedPrompts:
         assert options.config.store is not None  # make_options sees to it
         self._adapter = adapter
         self._control = options.prompt_control
-        self._path = options.config.store.absolute()
+        self._place = options.config.store.absolute()
         self._seen: SeenInstructions = {}
         with guard("open the store of prompts"):
-            warm_up(self._path)
+            warm_up(self._place)
 
     def draw(self, info: TeamInfo, declared: Mapping[str, str]) -> CallPrompts | None:
         """The prompts of one call; None where nothing was accepted for the team.
@@ -59,7 +59,7 @@ class AcceptedPrompts:
                 self._adapter.name,
             )
             return None
-        prompts = team_prompts(self._path, fingerprint(self._adapter.name, info.name))
+        prompts = team_prompts(self._place, fingerprint(self._adapter.name, info.name))
         current = prompts.current()
         if current is None:
             return None

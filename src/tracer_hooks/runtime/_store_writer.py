@@ -1,4 +1,4 @@
-"""Writing what is kept of calls into a store's file, in a thread of its own, without keeping a caller waiting for long.
+"""Writing what is kept of calls into a store, in a thread of its own, without keeping a caller waiting for long.
 
 A call hands over what is kept of it and waits for the commit. Where another process does not let go of the file, it
 waits for :data:`LOCK_S` and goes on, and no other call waits until something is written; the thread tries for longer,
@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from tracer_hooks._background import BackgroundQueue, Breaker, no_fork
 from tracer_hooks._guard import logger, report, warn_once
 from tracer_hooks._text import counted
+from tracer_hooks.config import StorePlace
 from tracer_hooks.errors import StoreError
 
 if TYPE_CHECKING:
@@ -27,11 +28,15 @@ if TYPE_CHECKING:
 
 PATIENCE_S = 0.025
 """How long a call waits to read."""
+SERVER_PATIENCE_S = 0.1
+"""The same for what a server says; what comes later is used by later calls."""
 LOCK_S = 0.5
 """How long a call waits for the lock to write: others that store their runs hold it for milliseconds, and what a call
 that returned has left is to be stored. Only the first call waits where nobody lets go of it."""
 LONGEST_S = 2.0
 """How long a call waits at all, for a slow disk perhaps, before it is thought of as one that fails."""
+SERVER_S = 0.4
+"""The same for a server, of which cannot be told what it is busy with."""
 _LOCK_S = 5.0
 """How long the thread tries to get the lock before the file counts as one that fails."""
 _BATCH = 100
@@ -71,13 +76,14 @@ class PendingCall:
 
 
 class StoreWriter(BackgroundQueue[PendingCall]):
-    """Writes what is left of calls into one store's file.
+    """Writes what is left of calls into one store.
 
-    After :meth:`drain` the file is closed, and all that was written is in it: it may be copied or moved.
+    After :meth:`drain` a file is closed, and all that was written is in it: it may be copied or moved.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, place: StorePlace) -> None:
+        self._place = place
+        self._longest_s = LONGEST_S if isinstance(place, Path) else SERVER_S
         self._opened: RunStore | None = None
         super().__init__("tracer-hooks-store", max_items=_MOST_CALLS, order=1)
 
@@ -123,7 +129,7 @@ class StoreWriter(BackgroundQueue[PendingCall]):
         return sum(len(call.runs) for call in calls)
 
     def _say_lost(self, number: int) -> None:
-        why = str(self._error) if self._error is not None else f"run store {str(self._path)!r} took too long"
+        why = str(self._error) if self._error is not None else f"run store {str(self._place)!r} took too long"
         logger.warning("tracer-hooks lost %s that could not be stored: %s", counted(number, "run"), why)
 
     def _await(self, call: PendingCall) -> None:
@@ -131,7 +137,7 @@ class StoreWriter(BackgroundQueue[PendingCall]):
         with self._changed:
             while not call.is_settled and not self.is_failing:
                 now = time.monotonic()
-                left = LONGEST_S - (now - began)
+                left = self._longest_s - (now - began)
                 if self._locking_since is not None:
                     left = min(left, LOCK_S - (now - self._locking_since))
                 if left <= 0:
@@ -151,7 +157,7 @@ class StoreWriter(BackgroundQueue[PendingCall]):
         from tracer_hooks.store import RunStore
 
         if self._opened is None:
-            self._opened = RunStore(self._path, busy_timeout_s=_LOCK_S, stays_open=True)
+            self._opened = RunStore(self._place, busy_timeout_s=_LOCK_S, stays_open=True)
         return self._opened
 
     def _close_idle(self) -> None:
@@ -192,12 +198,12 @@ class StoreWriter(BackgroundQueue[PendingCall]):
         """Write what is kept of one call; gives what follows once it is committed."""
         call.bug = None
         try:
-            with writing.part():
+            with writing.part(unread=True):
                 for run in call.runs:
                     writing.save(run)
         except StoreError as error:
             call.bug = error
-            warn_once(f"odd run {self._path}", "tracer-hooks does not store a run: %s", error)
+            warn_once(f"odd run {self._place}", "tracer-hooks does not store a run: %s", error)
             return []
         follow = []
         for part in call.parts:
@@ -205,7 +211,7 @@ class StoreWriter(BackgroundQueue[PendingCall]):
                 with writing.part():
                     is_new = part.write(writing)
             except StoreError as error:
-                warn_once(f"{part.what} {self._path}", "tracer-hooks cannot %s: %s", part.what, error)
+                warn_once(f"{part.what} {self._place}", "tracer-hooks cannot %s: %s", part.what, error)
                 continue
             if is_new and part.then is not None:
                 follow.append(part.then)
@@ -240,7 +246,7 @@ class StoreWriter(BackgroundQueue[PendingCall]):
                 gone = f"; {counted(lost, 'run')} that had been too many to wait {'was' if lost == 1 else 'were'} lost"
                 logger.warning(
                     "tracer-hooks stores runs again in %s: %s had waited%s",
-                    self._path,
+                    self._place,
                     counted(late, "run"),
                     gone if lost else "",
                 )
@@ -250,7 +256,7 @@ class StoreWriter(BackgroundQueue[PendingCall]):
 
     def _failed(self, error: StoreError) -> None:
         warn_once(
-            f"store {self._path}",
+            f"store {self._place}",
             "tracer-hooks does not store runs at present, it keeps them in memory and tries again: %s",
             error,
         )
@@ -262,6 +268,6 @@ class StoreWriter(BackgroundQueue[PendingCall]):
 
 
 @functools.cache
-def writer_for(path: Path) -> StoreWriter:
-    """The one writer of a file in this process."""
-    return StoreWriter(path)
+def writer_for(place: StorePlace) -> StoreWriter:
+    """The one writer of a store in this process."""
+    return StoreWriter(place)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from tracer_hooks._background import DualEvent, process_lock
 from tracer_hooks._guard import guard, logger
 from tracer_hooks._lazy import cached_property
+from tracer_hooks.config import StorePlace
 from tracer_hooks.errors import ReplayError, StoreError, TracerHooksError
 from tracer_hooks.frameworks import RunResult, Verdict
 from tracer_hooks.repair import Repair, RepairLog
@@ -119,7 +120,7 @@ class TeamRun:
     """Makes what runs the team again, for replays."""
     code: TeamCode = field(default_factory=TeamCode, repr=False)
     """Where the team stands in code."""
-    store: Path | None = field(default=None, repr=False)
+    store: StorePlace | None = field(default=None, repr=False)
     """The run store that it was handed to, where commands find it by the ids of its attempts; None without one."""
     _done: DualEvent = field(default_factory=DualEvent, repr=False)
     _is_under_way: bool = field(default=False, repr=False)
@@ -322,12 +323,14 @@ def report_run(run: TeamRun) -> ReportRun:
 
 def _forks(run: TeamRun) -> tuple[RunSummary, ...]:
     """What was forked from its attempts so far; nothing where the store cannot say."""
-    if run.store is None or not run.store.exists():  # the run itself may be on its way there
+    if run.store is None:
         return ()
     from tracer_hooks.store import RunStore
 
     try:
         with RunStore(run.store, read_only=True) as store:
+            if not store.exists():  # the run itself may be on its way there
+                return ()
             return store.forks_of(*(attempt.trajectory.run_id for attempt in run.attempts))
     except StoreError as error:
         logger.warning("tracer-hooks leaves the forks of a run out of its page: %s", error)

@@ -210,7 +210,7 @@ def queue_of(store: RunStore) -> tuple[QueuedRun, ...]:
 
     An issue are the runs in which the same kind of thing is found about the same agent. Of a call one attempt is asked.
     """
-    if not store.path.exists():
+    if not store.exists():
         return ()
     failed = store.list(limit=LOOKED_AT, outcome=RunOutcome.FAILED, with_replays=False)
     known = store.attributions(*(run.run_id for run in failed if run.confidence is not None))

@@ -16,7 +16,7 @@ from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from tracer_hooks.config import parse_moment, parse_tags
+from tracer_hooks.config import StorePlace, parse_moment, parse_tags
 from tracer_hooks.diagnosis import RecurringFindings, recurring_findings
 from tracer_hooks.errors import ConfigError, StoreError
 from tracer_hooks.report import (
@@ -45,6 +45,8 @@ _LOOKED_AT = 1_000
 _MOST_PAGES = 10_000
 _UNSETTLED_NS = 200_000_000
 """A file that changed less than this before it was read may change again without another time of change."""
+_SERVER_FRESH_S = 5
+"""For how long what was read of a server is shown."""
 Value = TypeVar("Value")
 
 
@@ -129,10 +131,10 @@ class LiveLinks:
 
 
 class StoreMemory:
-    """What was read of a store, as long as its file does not change."""
+    """What was read of a store, as long as its file does not change; of a server, for some seconds."""
 
-    def __init__(self, path: Path, most: int = 64) -> None:
-        self._path, self._most = path, most
+    def __init__(self, place: StorePlace, most: int = 64) -> None:
+        self._place, self._most = place, most
         self._lock = threading.Lock()
         self._locks: dict[Hashable, threading.Lock] = {}
         self._values: OrderedDict[Hashable, tuple[object, object]] = OrderedDict()
@@ -159,8 +161,10 @@ class StoreMemory:
 
     def _stamp(self) -> object:
         """What changes with the file; None while it has just changed."""
+        if not isinstance(self._place, Path):
+            return int(time.monotonic() // _SERVER_FRESH_S)
         found = []
-        for place in (self._path, self._path.with_name(self._path.name + "-wal")):
+        for place in (self._place, self._place.with_name(self._place.name + "-wal")):
             try:
                 seen = place.stat()
             except OSError:
@@ -175,7 +179,7 @@ class LivePages:
 
     def __init__(self, store: RunStore, desk: LabelDesk, access: Access) -> None:
         self.store, self.desk, self.access = store, desk, access
-        self.memory = StoreMemory(store.path)
+        self.memory = StoreMemory(store.place)
 
     # --- pages on many runs ----------------------------------------------------------------------------------------
     def overview(self, request: Request) -> Response:
@@ -226,14 +230,14 @@ class LivePages:
         return found
 
     def _prompts(self, asked: AskedPage, links: LiveLinks) -> object:
-        return prompts_of(PromptStore(self.store.path, read_only=True), asked.chosen)
+        return prompts_of(PromptStore(self.store.place, read_only=True), asked.chosen)
 
     def recurring(self, asked: AskedPage) -> RecurringFindings:
         """What recurs in the runs that are asked for."""
         same = replace(asked, outcome=None, page=1)
 
         def made() -> RecurringFindings:
-            if not self.store.path.exists():
+            if not self.store.exists():
                 return RecurringFindings()
             return recurring_findings(self.store, **same.chosen.asked, limit=_LOOKED_AT)
 

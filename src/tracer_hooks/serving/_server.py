@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import functools
+import re
 import socket
 from pathlib import Path
 
@@ -16,7 +17,8 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from tracer_hooks._version import __version__
-from tracer_hooks.errors import ConfigError, TracerHooksError
+from tracer_hooks.config import ServerUrl, StorePlace, home_folder
+from tracer_hooks.errors import ConfigError, StoreError, TracerHooksError
 from tracer_hooks.serving._access import Access, GuardedApp
 from tracer_hooks.serving._label_pages import LabelPages
 from tracer_hooks.serving._labels import LabelDesk
@@ -34,18 +36,21 @@ class Server:
     """The pages of one store, labels in one file, and a receiver of traces.
 
     Args:
-        store: The run store's file, which need not be there yet.
+        store: The run store's file or server; there need not be a store yet.
         labels: The labelled file, which need not be there yet.
         access: Who may ask.
         patience: How long is waited for the rest of a received trace.
     """
 
-    def __init__(self, store: Path, labels: Path, access: Access, *, patience: TracePatience | None = None) -> None:
+    def __init__(
+        self, store: StorePlace, labels: Path, access: Access, *, patience: TracePatience | None = None
+    ) -> None:
         self.access = access
-        self.store = RunStore(store, read_only=True)
-        path = self.store.path
-        self._spool = Spool(path.with_name(f"{path.name}-received"))
-        self._traces = ReceivedTraces(path, self._spool, patience=patience)
+        self.store = RunStore(store, read_only=True, stays_open=isinstance(store, ServerUrl))
+        place = self.store.place
+        name = place.name if isinstance(place, Path) else re.sub(r"\W+", "-", str(place))
+        self._spool = Spool(home_folder(place) / f"{name}-received")
+        self._traces = ReceivedTraces(place, self._spool, patience=patience)
         self._pages = LivePages(self.store, LabelDesk(labels), access)
         self.app: ASGIApp = GuardedApp(self._routed(), access)
 

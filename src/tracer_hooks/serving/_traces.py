@@ -17,6 +17,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from tracer_hooks._background import Breaker, start_daemon
 from tracer_hooks._guard import guard, logger
+from tracer_hooks.config import StorePlace
 from tracer_hooks.datasets import runs_of
 from tracer_hooks.errors import StoreError
 from tracer_hooks.runtime import checked_diagnosis
@@ -69,18 +70,18 @@ class ReceivedTraces:
     """Traces that other processes send, stored as runs by one thread and diagnosed where they failed.
 
     Args:
-        path: The run store's file.
+        place: The run store's file or server.
         spool: Where their requests are kept until then.
         patience: How long is waited.
         most_bytes: Of the spool; beyond half of it, traces that are stored are not kept for late spans.
     """
 
     def __init__(
-        self, path: Path, spool: Spool, *, patience: TracePatience | None = None, most_bytes: int = 128 << 20
+        self, place: StorePlace, spool: Spool, *, patience: TracePatience | None = None, most_bytes: int = 128 << 20
     ) -> None:
         self._spool, self._patience, self._most_bytes = spool, patience or TracePatience(), most_bytes
-        self._options = make_options(store=path)
-        self._store = RunStore(path, stays_open=True)
+        self._options = make_options(store=place)
+        self._store = RunStore(place, stays_open=True)
         self._lock = threading.Lock()
         self._traces: OrderedDict[str, _Trace] = OrderedDict()
         self._to_diagnose: deque[tuple[str, str]] = deque()
@@ -176,7 +177,7 @@ class ReceivedTraces:
                         self._to_diagnose.append((key, run_id))
             with self._lock:
                 trace.is_stored = len(spans) == len(trace.spans)
-            retain(self._store.path, self._options.config.retention)
+            retain(self._store.place, self._options.config.retention)
 
     def _keep(self, found: Trajectory) -> tuple[str, bool]:
         """Store a run, once; gives its id, and whether it is to be diagnosed.
@@ -251,7 +252,7 @@ class ReceivedTraces:
             ]
             forgotten = [(key, self._traces.pop(key)) for key in done]
         if any(trace.segments for _, trace in forgotten):
-            _sync_store(self._store.path)
+            _sync_store(self._store.place)
         for key, trace in forgotten:
             for segment in trace.segments:
                 self._spool.done(segment, key)
@@ -268,9 +269,9 @@ def _acts(trajectory: Trajectory) -> set[str]:
     return {step.span_id or to_json(step) for step in trajectory.steps}
 
 
-def _sync_store(path: Path) -> None:
-    """Have what was committed on the disk before its requests are removed: the store leaves that to the system."""
-    for place in (path, path.with_name(path.name + "-wal")):
+def _sync_store(store: StorePlace) -> None:
+    """Have what was committed on the disk before its requests are removed: SQLite leaves that to the system."""
+    for place in (store, store.with_name(store.name + "-wal")) if isinstance(store, Path) else ():
         with contextlib.suppress(OSError):
             handle = os.open(place, os.O_RDONLY)
             try:

@@ -1,11 +1,14 @@
-"""The local store: runs with diagnoses and repairs, and versions of prompts, in one SQLite file."""
+"""The store: runs with diagnoses and repairs, and versions of prompts, in a SQLite file or a PostgreSQL database."""
 
 from typing import TYPE_CHECKING
 
 from tracer_hooks._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from tracer_hooks.store._database import default_path as default_path
+    from tracer_hooks.store._attributor_store import AttributorStore as AttributorStore
+    from tracer_hooks.store._copying import CopyCounts as CopyCounts
+    from tracer_hooks.store._copying import copy_store as copy_store
+    from tracer_hooks.store._place import default_place as default_place
     from tracer_hooks.store._prompt_records import PromptArm as PromptArm
     from tracer_hooks.store._prompt_records import PromptEvent as PromptEvent
     from tracer_hooks.store._prompt_records import PromptOutcome as PromptOutcome

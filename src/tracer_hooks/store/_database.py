@@ -1,50 +1,30 @@
-"""The store's file: where it lies, and connections to it that several threads and processes may use at once."""
+"""A store in a file of SQLite: connections to it that several threads and processes may use at once."""
 
 from __future__ import annotations
 
-import os
+import functools
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.dialects import sqlite
 from sqlalchemy.exc import SQLAlchemyError
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random_exponential
 
 from tracer_hooks._background import close_before_fork, no_fork
 from tracer_hooks._files import HOME, make_store_file, opener, seal_home
-from tracer_hooks.config import sqlite_file, store_path
 from tracer_hooks.errors import StoreError
+from tracer_hooks.store._place import Savepoint, no_store, refuse_write
 from tracer_hooks.store._tables import is_up_to_date, prepare, read_version
 
-_FILE = "runs.sqlite"
 _LOCK_WAIT_S = 0.01
 """How long SQLite itself waits for a lock. No fork and no block of another thread can happen meanwhile, so a long wait
 is made of many such."""
 _Identity = tuple[int, int]
 """Device and number of a file."""
-
-
-def default_path() -> Path:
-    """The store's file: what ``TRACER_HOOKS_STORE`` names, else ``.tracer_hooks/runs.sqlite`` right here.
-
-    Raises:
-        StoreError: The variable says ``off``.
-    """
-    named = store_path()
-    if named is None:
-        raise StoreError(
-            "the run store is switched off by TRACER_HOOKS_STORE='off'. Run: unset TRACER_HOOKS_STORE, or pass path="
-        )
-    return _store_file(named)
-
-
-def _store_file(path: str | os.PathLike[str]) -> Path:
-    """``path`` made absolute; a directory stands for ``runs.sqlite`` inside it."""
-    given = sqlite_file(path).expanduser().absolute()
-    return given / _FILE if given.is_dir() else given
 
 
 def _make_place(file: Path) -> None:
@@ -57,7 +37,7 @@ def _make_place(file: Path) -> None:
             written.write("*\n")
 
 
-class Database:
+class SqliteDatabase:
     """The store's file.
 
     Every block opens a connection of its own and closes it, which leaves nothing that a forked process or another
@@ -65,6 +45,8 @@ class Database:
     may stay open between them: see ``stays_open``. No fork happens within a block, and none while a connection is open;
     while a block waits for another process to let go of the file, forks and the blocks of other threads go on.
     """
+
+    dialect = "sqlite"
 
     def __init__(self, path: Path, *, busy_timeout_s: float, read_only: bool, stays_open: bool = False) -> None:
         self._path = path
@@ -82,14 +64,15 @@ class Database:
         self._reader = self._engine
         self._writer = self._engine.execution_options(tracer_hooks_begin="BEGIN IMMEDIATE")
 
+    def exists(self) -> bool:
+        """Tell whether there is a file."""
+        return self._path.exists()
+
     @contextmanager
-    def write(self, doing: str) -> Iterator[sa.Connection]:
-        """A transaction that holds the write lock; ``doing`` completes "cannot ..." in an error."""
+    def write(self, doing: str, *, alone: bool = True) -> Iterator[sa.Connection]:
+        """A transaction that holds the write lock, so that whoever writes is alone."""
         if self._read_only:
-            raise StoreError(
-                f"cannot {doing}: the run store {str(self._path)!r} was opened read-only. "
-                "Next: open it with RunStore(path=...) without read_only=True"
-            )
+            raise refuse_write(doing, str(self._path))
         with self._errors(doing), self._begun(writes=True) as connection:
             yield connection
 
@@ -98,6 +81,19 @@ class Database:
         """A transaction that sees one state of the file and waits for no writer."""
         with self._errors(doing), self._begun(writes=False) as connection:
             yield connection
+
+    def savepoint(self, connection: sa.Connection, *, unread: bool = False) -> Savepoint:
+        """Begin a part of a transaction, by the driver as in :meth:`execute`."""
+        return _DriverSavepoint(driver_of(connection))
+
+    def is_to_blame(self, error: BaseException) -> bool:
+        """Tell whether an error speaks of the file: of the driver's these two do, their subclasses speak of values."""
+        return isinstance(error, sqlite3.OperationalError) or type(error) is sqlite3.DatabaseError
+
+    def execute(self, connection: sa.Connection, statement: sa.Insert, values: dict[str, Any]) -> None:
+        """Run a statement that is compiled once, by the driver: to hand it to SQLAlchemy costs more than to run it."""
+        text, names = _compiled(statement)
+        driver_of(connection).execute(text, [values[name] for name in names]).close()
 
     def probe(self, doing: str) -> None:
         """Take the write lock and let go of it, without a change to the file."""
@@ -183,10 +179,7 @@ class Database:
                     version = read_version(connection, tables)
                     self._reader = self._engine.execution_options(tracer_hooks_version=version)
                     return
-        raise StoreError(
-            f"there is no run store at {str(self._path)!r} yet. Next: run a hooked team in this "
-            "directory, or set TRACER_HOOKS_STORE to the file of another one"
-        )
+        raise no_store(str(self._path))
 
     def _create(self, exists: bool) -> None:
         if not exists:
@@ -258,38 +251,25 @@ class Database:
             raise StoreError(message) from error
 
 
-class StoreFile:
-    """A SQLite file that several threads and processes may use at once; see the classes that derive from it."""
+class _DriverSavepoint:
+    def __init__(self, driver: sqlite3.Connection) -> None:
+        self._driver = driver
+        driver.execute("SAVEPOINT part").close()
 
-    def __init__(
-        self,
-        path: str | os.PathLike[str] | None = None,
-        *,
-        busy_timeout_s: float = 5.0,
-        read_only: bool = False,
-        stays_open: bool = False,
-    ) -> None:
-        self._path = default_path() if path is None else _store_file(path)
-        self._database = Database(self._path, busy_timeout_s=busy_timeout_s, read_only=read_only, stays_open=stays_open)
+    def commit(self) -> None:
+        self._driver.execute("RELEASE part").close()
 
-    @property
-    def path(self) -> Path:
-        """The SQLite file, absolute."""
-        return self._path
+    def rollback(self) -> None:
+        if self._driver.in_transaction:  # after some errors SQLite has rolled back everything, with the savepoint
+            self._driver.execute("ROLLBACK TO part").close()
+            self._driver.execute("RELEASE part").close()
 
-    def close_idle(self) -> None:
-        """Close what ``stays_open`` keeps open between uses; the next use opens it again."""
-        self._database.close_idle()
 
-    def close(self) -> None:
-        """Let go of the file; the store may be used again, which opens it anew."""
-        self._database.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+@functools.cache
+def _compiled(statement: sa.Insert) -> tuple[str, Sequence[str]]:
+    """Text of a statement, and the columns of its parameters."""
+    compiled = statement.compile(dialect=sqlite.dialect(paramstyle="qmark"))
+    return str(compiled), tuple(compiled.positiontup or ())
 
 
 def driver_of(connection: sa.Connection) -> sqlite3.Connection:

@@ -9,12 +9,11 @@ from types import MappingProxyType
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects.sqlite import insert
 
 from tracer_hooks.errors import StoreError
 from tracer_hooks.schema import Json, to_text
-from tracer_hooks.store._database import StoreFile
 from tracer_hooks.store._packing import to_microseconds
+from tracer_hooks.store._place import Store, add_row, insert_into, wait_for_others
 from tracer_hooks.store._prompt_records import (
     PromptContent,
     PromptEvent,
@@ -49,8 +48,8 @@ _UNDECIDED = (PromptState.PROPOSED, PromptState.ON_TRIAL)
 _SHOWN = 20
 
 
-class PromptStore(StoreFile):
-    """Versions of the prompts of teams, in the file of the runs; safe to use from several threads and processes.
+class PromptStore(Store):
+    """Versions of the prompts of teams, beside the runs; safe to use from several threads and processes.
 
     A version is proposed, put on trial, accepted and perhaps rolled back. At most one version of a team is current:
     the pinned one, else the one that was accepted last. When the current one is rolled back, its parent is current
@@ -58,11 +57,11 @@ class PromptStore(StoreFile):
     when another process was faster; what a method has returned outlives a killed process.
 
     Nothing is opened or created before the first call of a method. Every method raises :class:`StoreError` when the
-    file cannot be used.
+    store cannot be used.
 
     Args:
-        path: The SQLite file; by default what ``TRACER_HOOKS_STORE`` names, else ``.tracer_hooks/runs.sqlite`` in
-            the current directory.
+        path: The SQLite file, or the URL of a PostgreSQL database; by default what ``TRACER_HOOKS_STORE`` names, else
+            ``.tracer_hooks/runs.sqlite`` in the current directory.
         busy_timeout_s: Seconds to wait while another process writes.
         read_only: Never create or change the file, for tools that only look.
 
@@ -96,7 +95,7 @@ class PromptStore(StoreFile):
             StoreError: There is no text, an empty one, or ``own`` has other agents.
         """
         content = content_for(team, texts, own, provenance)
-        with self._database.write("propose prompts") as connection:
+        with self._database.write("propose prompts", alone=True) as connection:
             parent = _team_prompts(connection, team).current
             same = _undecided(connection, team, content, parent)
             if same is not None:
@@ -127,7 +126,7 @@ class PromptStore(StoreFile):
         Raises:
             StoreError: There is no such version, or it is not just proposed.
         """
-        with self._database.write("put prompts on trial") as connection:
+        with self._database.write("put prompts on trial", alone=True) as connection:
             found = _row(connection, team, number)
             _expect(found, PromptState.PROPOSED, "put on trial")
             _move(connection, found, PromptState.ON_TRIAL, "", {})
@@ -149,7 +148,7 @@ class PromptStore(StoreFile):
             StoreError: It is not on trial, the version that it was compared with is not the current one any more, or
                 a version is pinned.
         """
-        with self._database.write("accept prompts") as connection:
+        with self._database.write("accept prompts", alone=True) as connection:
             found = _row(connection, team, number)
             _expect(found, PromptState.ON_TRIAL, "accepted")
             chosen = _team_prompts(connection, team)
@@ -183,7 +182,7 @@ class PromptStore(StoreFile):
         Raises:
             StoreError: It is rolled back already, or pinned and ``force`` is not set.
         """
-        with self._database.write("roll prompts back") as connection:
+        with self._database.write("roll prompts back", alone=True) as connection:
             found = _row(connection, team, number)
             if found["state"] == PromptState.ROLLED_BACK:
                 raise _illegal(found, "rolled back")
@@ -209,7 +208,7 @@ class PromptStore(StoreFile):
         Raises:
             StoreError: There is no such version, or it is not accepted.
         """
-        with self._database.write("pin prompts") as connection:
+        with self._database.write("pin prompts", alone=True) as connection:
             _expect(_row(connection, team, number), PromptState.ACCEPTED, "pinned")
             chosen = _team_prompts(connection, team)
             if chosen.pinned != number:
@@ -226,7 +225,7 @@ class PromptStore(StoreFile):
         Raises:
             StoreError: There is no such version, or it is not pinned.
         """
-        with self._database.write("unpin prompts") as connection:
+        with self._database.write("unpin prompts", alone=True) as connection:
             _row(connection, team, number)
             chosen = _team_prompts(connection, team)
             if chosen.pinned != number:
@@ -308,12 +307,13 @@ class PromptStore(StoreFile):
 
 def count_run(connection: sa.Connection, team: str, number: int, outcome: PromptOutcome) -> bool:
     """Count a run once; the sums change in the same transaction, so that they are those of the outcomes."""
+    wait_for_others(connection)  # two that count for several teams in another order would wait for each other
     _row(connection, team, number)
     values = {"team": team, "number": number, **outcome_columns(outcome)}
-    if connection.execute(insert(prompt_outcomes).on_conflict_do_nothing(), values).rowcount == 0:
+    if not add_row(connection, prompt_outcomes, values):
         return False
     figures = {"runs": 1, "passes": int(outcome.passed), "score": outcome.score}
-    statement = insert(prompt_tallies)
+    statement = insert_into(connection.dialect.name, prompt_tallies)
     sums = {name: prompt_tallies.c[name] + statement.excluded[name] for name in figures}
     key = {"team": team, "number": number, "phase": outcome.phase.value, "arm": outcome.arm.value}
     connection.execute(statement.on_conflict_do_update(index_elements=list(key), set_=sums), {**key, **figures})
@@ -359,7 +359,7 @@ def _move(
 
 
 def _set_team(connection: sa.Connection, team: str, *, current: int | None, pinned: int | None) -> None:
-    statement = insert(prompt_teams).values(team=team, current=current, pinned=pinned)
+    statement = insert_into(connection.dialect.name, prompt_teams).values(team=team, current=current, pinned=pinned)
     new = {"current": statement.excluded.current, "pinned": statement.excluded.pinned}
     connection.execute(statement.on_conflict_do_update(index_elements=["team"], set_=new))
 

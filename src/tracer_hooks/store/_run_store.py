@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import sqlite3
+import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import sqlite
-from sqlalchemy.dialects.sqlite import insert
 
 from tracer_hooks._guard import warn_once
 from tracer_hooks.config import Retention
 from tracer_hooks.errors import StoreError
 from tracer_hooks.schema import Attribution, Json, RunKind, RunOutcome
-from tracer_hooks.store._database import StoreFile, driver_of
 from tracer_hooks.store._packing import DAY_US, EPOCH_DAY, from_microseconds, to_microseconds
+from tracer_hooks.store._place import Database, Store, add_row, insert_into
 from tracer_hooks.store._prompt_store import count_run
 from tracer_hooks.store._records import (
     SUMMARY_TASK_CHARS,
@@ -57,38 +55,38 @@ _REMOVE = runs.delete().where(runs.c.run_id == sa.bindparam("id"))
 class Writing:
     """A transaction that goes on; see :meth:`RunStore.writing`."""
 
-    def __init__(self, connection: sa.Connection) -> None:
-        self._connection = connection
+    def __init__(self, database: Database, connection: sa.Connection) -> None:
+        self._database, self._connection = database, connection
 
     @contextmanager
-    def part(self) -> Iterator[None]:
+    def part(self, *, unread: bool = False) -> Iterator[None]:
         """Treat what is written within as a whole; where it is at fault, the rest of the transaction goes on.
 
+        Args:
+            unread: Whether nothing is read within, so that a server is sent everything at once.
+
         Raises:
-            StoreError: What is written is at fault, and none of it was. A fault of the file leaves as it comes, and
+            StoreError: What is written is at fault, and none of it was. A fault of the database leaves as it comes, and
                 ends the transaction.
         """
-        driver = driver_of(self._connection)
-        driver.execute("SAVEPOINT part").close()
+        savepoint = self._database.savepoint(self._connection, unread=unread)
         try:
             yield
+            savepoint.commit()
         except BaseException as error:
             cause = getattr(error, "orig", None) or error
-            # Of the driver's errors these two speak of the file, their subclasses of values. After some of them SQLite
-            # has rolled back everything, with the savepoint.
-            is_files = isinstance(cause, sqlite3.OperationalError) or type(cause) is sqlite3.DatabaseError
-            if driver.in_transaction and not is_files:
-                driver.execute("ROLLBACK TO part").close()
-                driver.execute("RELEASE part").close()
-            if is_files or isinstance(error, StoreError) or not isinstance(error, Exception):
+            is_stores = self._database.is_to_blame(cause)
+            if not is_stores:
+                savepoint.rollback()
+            if is_stores or isinstance(error, StoreError) or not isinstance(error, Exception):
                 raise
             raise StoreError(f"it cannot be written ({type(cause).__name__}: {cause})") from error
-        driver.execute("RELEASE part").close()
 
     def save(self, run: PackedRun) -> None:
         """As :meth:`RunStore.save`."""
-        statement, names = _save_statement(tuple(name for name in _OPTIONAL if run.values[name] is None))
-        driver_of(self._connection).execute(statement, [run.values[name] for name in names]).close()
+        empty = tuple(name for name in _OPTIONAL if run.values[name] is None)
+        statement = _save_statement(self._database.dialect, empty)
+        self._database.execute(self._connection, statement, dict(run.values))
 
     def count_for_prompts(self, team: str, number: int, outcome: PromptOutcome) -> bool:
         """As :meth:`PromptStore.count`."""
@@ -96,30 +94,24 @@ class Writing:
 
 
 @functools.cache
-def _save_statement(empty: tuple[str, ...]) -> tuple[str, Sequence[str]]:
-    """Text of the statement that saves a run which lacks some parts, and the columns of its parameters.
-
-    Compiled once, and run by the driver: to hand it to SQLAlchemy each time costs more than to run it, and every run of
-    a team comes past here.
-    """
+def _save_statement(dialect: str, empty: tuple[str, ...]) -> sa.Insert:
+    """The statement that saves a run which lacks some parts; made once, since every run of a team comes past here."""
     kept = {"run_id", *(column for name in empty for column in _OPTIONAL[name])}
-    statement = insert(runs)
+    statement = insert_into(dialect, runs)
     changed = {column.name: column for column in statement.excluded if column.name not in kept}
-    whole = statement.on_conflict_do_update(index_elements=[runs.c.run_id], set_=changed)
-    compiled = whole.compile(dialect=sqlite.dialect(paramstyle="qmark"))
-    return str(compiled), tuple(compiled.positiontup or ())
+    return statement.on_conflict_do_update(index_elements=[runs.c.run_id], set_=changed)
 
 
-class RunStore(StoreFile):
-    """Runs on disk, safe to use from several threads and processes at once.
+class RunStore(Store):
+    """Runs in a file or on a server, safe to use from several threads and processes at once.
 
     Nothing is opened or created before the first call of a method. Every method raises :class:`StoreError`
-    when the file cannot be used: read-only, locked for too long, damaged, another program's, or the disk is
-    full.
+    when the store cannot be used: read-only, locked for too long, damaged, another program's, the server is away, or
+    the disk is full.
 
     Args:
-        path: The SQLite file; by default what ``TRACER_HOOKS_STORE`` names, else ``.tracer_hooks/runs.sqlite`` in
-            the current directory.
+        path: The SQLite file, or the URL of a PostgreSQL database; by default what ``TRACER_HOOKS_STORE`` names, else
+            ``.tracer_hooks/runs.sqlite`` in the current directory.
         busy_timeout_s: Seconds to wait while another process writes.
         read_only: Never create or change the file, for tools that only look.
         stays_open: Keep the file open between uses, until :meth:`close_idle`: for many that follow each other.
@@ -129,8 +121,8 @@ class RunStore(StoreFile):
     """
 
     def load(self) -> None:
-        """Compile the statements that save a run, which takes longer than to run them; the file is not touched."""
-        _save_statement(())
+        """Make the statements that save a run, which takes longer than to run them; the store is not touched."""
+        _save_statement(self._database.dialect, ())
 
     def save(self, run: StoredRun) -> None:
         """Write ``run``, over an earlier one with the same id.
@@ -150,7 +142,7 @@ class RunStore(StoreFile):
             doing: Completes "cannot ..." in an error.
         """
         with self._database.write(doing) as connection:
-            yield Writing(connection)
+            yield Writing(self._database, connection)
 
     def probe(self) -> None:
         """Take the write lock of a file that is there, and let go of it again; what it holds stays as it is.
@@ -164,8 +156,7 @@ class RunStore(StoreFile):
         """Write ``run`` unless the store has one with its id; says whether it was written."""
         packed = PackedRun.of(run)
         with self._database.write("save the run") as connection:
-            statement = insert(runs).values(packed.values)
-            return bool(connection.execute(statement.on_conflict_do_nothing(index_elements=[runs.c.run_id])).rowcount)
+            return add_row(connection, runs, packed.values)
 
     def get(self, run_id: str, *, with_tape: bool = True) -> StoredRun:
         """The run with this id, or whose id alone begins with it.
@@ -178,7 +169,7 @@ class RunStore(StoreFile):
             StoreError: No run, or more than one, fits; the message names those that do.
         """
         with self._database.read("read the run") as connection:
-            columns = _columns(connection, but=() if with_tape else {"tape"})
+            columns = row_columns(connection, but=() if with_tape else {"tape"})
             if not with_tape:
                 columns.append(_nothing("tape"))
             statement = sa.select(*columns).where(runs.c.run_id == _find_id(connection, run_id))
@@ -274,7 +265,7 @@ class RunStore(StoreFile):
         """A short text that changes with what is kept of a call's attempts but their tapes, and with their forks."""
         seen = hashlib.sha256(repr(self.forks_of(*self.attempt_ids(session_id))).encode(errors="replace"))
         with self._database.read("read the attempts") as connection:
-            columns = _columns(connection, but={"tape"})
+            columns = row_columns(connection, but={"tape"})
             statement = sa.select(*columns).where(runs.c.session_id == session_id).order_by(*_IN_ORDER)
             for row in connection.execute(statement):
                 seen.update(repr(tuple(row)).encode(errors="replace"))
@@ -283,7 +274,7 @@ class RunStore(StoreFile):
     def attempts(self, session_id: str) -> tuple[StoredRun, ...]:
         """Every attempt of one call, the first attempt first; empty when the session is unknown."""
         with self._database.read("read the attempts") as connection:
-            statement = sa.select(*_columns(connection)).where(runs.c.session_id == session_id)
+            statement = sa.select(*row_columns(connection)).where(runs.c.session_id == session_id)
             return tuple(run_of(row) for row in connection.execute(statement.order_by(*_IN_ORDER)).mappings())
 
     def attempt_ids(self, session_id: str) -> tuple[str, ...]:
@@ -417,8 +408,8 @@ def _find_id(connection: sa.Connection, wanted: str) -> str:
     exact = connection.scalar(sa.select(runs.c.run_id).where(runs.c.run_id == wanted))
     if exact is not None:
         return str(exact)
-    # Not LIKE: in SQLite it does not tell upper from lower case.
-    begins = sa.func.substr(runs.c.run_id, 1, len(wanted)) == wanted
+    # Not LIKE: in SQLite it does not tell upper from lower case. No text has a sign after the last of Unicode.
+    begins = runs.c.run_id.between(wanted, wanted + chr(sys.maxunicode))
     statement = sa.select(runs.c.run_id).where(begins).order_by(runs.c.run_id).limit(_MATCHES_SHOWN + 1)
     found = [str(each) for each in connection.scalars(statement)] if wanted else []
     if len(found) == 1:
@@ -459,7 +450,7 @@ def _summaries(connection: sa.Connection, statement: sa.Select[Any]) -> tuple[Ru
     return tuple(found)
 
 
-def _columns(connection: sa.Connection, *, but: Collection[str] = ()) -> list[sa.ColumnElement[Any]]:
+def row_columns(connection: sa.Connection, *, but: Collection[str] = ()) -> list[sa.ColumnElement[Any]]:
     """The columns of a run; a file of an older version has no value in those that it lacks."""
     version = version_of_file(connection)
     return [
@@ -474,7 +465,7 @@ def _nothing(name: str) -> sa.ColumnElement[Any]:
 
 
 def _summary_columns(connection: sa.Connection) -> list[sa.ColumnElement[Any]]:
-    light = _columns(connection, but={"task", "trajectory", "attribution", "rewrite", "tape", "source"})
-    tape = next(column for column in _columns(connection) if column.name == "tape")
+    light = row_columns(connection, but={"task", "trajectory", "attribution", "rewrite", "tape", "source"})
+    tape = next(column for column in row_columns(connection) if column.name == "tape")
     task = sa.func.substr(runs.c.task, 1, SUMMARY_TASK_CHARS).label("task")
     return [*light, task, runs.c.rewrite.is_not(None).label("has_repair"), tape.is_not(None).label("has_tape")]

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import sqlalchemy as sa
+from sqlalchemy.ext.compiler import compiles
 
 from tracer_hooks.errors import StoreError
+from tracer_hooks.schema import to_text
 
 STORE_VERSION = 8
 """Version of the tables; raised with every change of them, with a migration. Version 5 was version 4 with three tables
 and a column of ``runs`` for lessons, which were taken out again: nothing reads or changes what a file holds of them."""
 
 
-# In the words of their versions of the tables: those of the library may change once more, these steps may not.
+# In the words of their versions of the tables: those of the library may change once more, these steps may not. Those
+# from version 7 on are for a PostgreSQL server as well.
 MIGRATIONS = {
     1: ("ALTER TABLE runs ADD COLUMN tape BLOB",),
     2: (
@@ -63,29 +68,68 @@ PROMPTS_SINCE = 4
 
 metadata = sa.MetaData()
 
+
+class _ServerText(sa.TypeDecorator[str]):
+    """Text on a server, which takes no NUL, and compares signs by number, as SQLite does."""
+
+    impl = sa.Text
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: sa.Dialect) -> str | None:
+        return None if value is None else to_text(value).replace("\0", "\N{SYMBOL FOR NULL}")
+
+
+_TEXT = sa.Text().with_variant(_ServerText(collation="C"), "postgresql")
+_COUNTED = sa.Integer().with_variant(sa.BigInteger(), "postgresql")  # SQLite counts by itself what is an INTEGER alone
+
+
+class instr(sa.sql.functions.GenericFunction[int]):
+    """Where a text begins in another one, with upper and lower case told apart; 0 for nowhere. SQLite's."""
+
+    type = sa.Integer()
+    inherit_cache = True
+
+
+class total(sa.sql.functions.GenericFunction[float]):
+    """A sum that nothing overflows. SQLite's."""
+
+    type = sa.Float()
+    inherit_cache = True
+
+
+@compiles(instr, "postgresql")
+def _strpos(element: Any, compiler: Any, **options: Any) -> str:
+    return f"strpos({compiler.process(element.clauses, **options)})"
+
+
+@compiles(total, "postgresql")
+def _sum(element: Any, compiler: Any, **options: Any) -> str:
+    return f"sum(CAST({compiler.process(element.clauses, **options)} AS DOUBLE PRECISION))"
+
+
 schema_version = sa.Table("schema_version", metadata, sa.Column("version", sa.Integer, nullable=False))
 
 runs = sa.Table(
     "runs",
     metadata,
-    sa.Column("run_id", sa.Text, primary_key=True),
-    sa.Column("session_id", sa.Text, nullable=False, index=True),
+    sa.Column("run_id", _TEXT, primary_key=True),
+    sa.Column("session_id", _TEXT, nullable=False, index=True),
     sa.Column("attempt", sa.BigInteger, nullable=False),
-    sa.Column("kind", sa.Text, nullable=False),
-    sa.Column("team", sa.Text, nullable=False),
-    sa.Column("framework", sa.Text, nullable=False),
-    sa.Column("task", sa.Text, nullable=False),
-    sa.Column("outcome", sa.Text, nullable=False),
-    sa.Column("outcome_reason", sa.Text),
+    sa.Column("kind", _TEXT, nullable=False),
+    sa.Column("team", _TEXT, nullable=False),
+    sa.Column("framework", _TEXT, nullable=False),
+    sa.Column("task", _TEXT, nullable=False),
+    sa.Column("outcome", _TEXT, nullable=False),
+    sa.Column("outcome_reason", _TEXT),
     sa.Column("started_us", sa.BigInteger, nullable=False),  # microseconds since the epoch
     sa.Column("ended_us", sa.BigInteger),
     # What a summary shows of the records below.
     sa.Column("steps", sa.BigInteger, nullable=False),
     sa.Column("input_tokens", sa.BigInteger, nullable=False),
     sa.Column("output_tokens", sa.BigInteger, nullable=False),
-    sa.Column("agent", sa.Text),
+    sa.Column("agent", _TEXT),
     sa.Column("step", sa.BigInteger),
-    sa.Column("error_mode", sa.Text),
+    sa.Column("error_mode", _TEXT),
     sa.Column("confidence", sa.Float),
     sa.Column("abstained", sa.Boolean, nullable=False),
     # The whole records, packed JSON.
@@ -94,29 +138,31 @@ runs = sa.Table(
     # What was tried to recover the call. The column is named for what it held up to version 2 of the library's store.
     sa.Column("rewrite", sa.LargeBinary),
     sa.Column("tape", sa.LargeBinary),
-    sa.Column("prompts", sa.Text),  # which accepted prompts the run was made on: short JSON
-    sa.Column("tags", sa.Text),  # what the user says of it: JSON
-    sa.Column("parent", sa.Text),  # the run that it was made of, and the change: short JSON
-    sa.Column("source", sa.Text),  # what builds and checks its team, and places in its code: short JSON
-    sa.Column("parent_id", sa.Text, index=True),  # of ``parent``
-    # All that runs are chosen, ordered and counted by, so that neither a list nor a count reads rows in vain.
-    sa.Index(
-        "ix_runs_newest",
-        sa.desc("started_us"), "run_id", "kind", "team", "outcome", "input_tokens", "output_tokens", "tags",
-    ),
-)  # fmt: skip
+    sa.Column("prompts", _TEXT),  # which accepted prompts the run was made on: short JSON
+    sa.Column("tags", _TEXT),  # what the user says of it: JSON
+    sa.Column("parent", _TEXT),  # the run that it was made of, and the change: short JSON
+    sa.Column("source", _TEXT),  # what builds and checks its team, and places in its code: short JSON
+    sa.Column("parent_id", _TEXT, index=True),  # of ``parent``
+)
+
+# All that runs are chosen, ordered and counted by, so that neither a list nor a count reads rows in vain. A server has
+# no room there for tags, which may be long.
+_NEWEST_BY = ("kind", "team", "outcome", "input_tokens", "output_tokens")
+_newest = (runs.c.started_us.desc(), runs.c.run_id)
+sa.Index("ix_runs_newest", *_newest, *(runs.c[name] for name in (*_NEWEST_BY, "tags"))).ddl_if(dialect="sqlite")
+sa.Index("ix_runs_newest", *_newest, postgresql_include=_NEWEST_BY).ddl_if(dialect="postgresql")
 
 # Prompts of a team: versions that are never deleted, which of them is used, and what was counted and done.
 prompt_versions = sa.Table(
     "prompt_versions",
     metadata,
-    sa.Column("team", sa.Text, primary_key=True),  # the team's fingerprint
+    sa.Column("team", _TEXT, primary_key=True),  # the team's fingerprint
     sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("parent", sa.Integer),
-    sa.Column("team_name", sa.Text, nullable=False),
-    sa.Column("framework", sa.Text, nullable=False),
-    sa.Column("state", sa.Text, nullable=False),
-    sa.Column("reason", sa.Text, nullable=False),
+    sa.Column("team_name", _TEXT, nullable=False),
+    sa.Column("framework", _TEXT, nullable=False),
+    sa.Column("state", _TEXT, nullable=False),
+    sa.Column("reason", _TEXT, nullable=False),
     sa.Column("created_us", sa.BigInteger, nullable=False),
     sa.Column("changed_us", sa.BigInteger, nullable=False),
     sa.Column("accepted_us", sa.BigInteger),
@@ -127,7 +173,7 @@ prompt_versions = sa.Table(
 prompt_teams = sa.Table(
     "prompt_teams",
     metadata,
-    sa.Column("team", sa.Text, primary_key=True),
+    sa.Column("team", _TEXT, primary_key=True),
     sa.Column("current", sa.Integer),
     sa.Column("pinned", sa.Integer),
 )
@@ -135,16 +181,16 @@ prompt_teams = sa.Table(
 prompt_outcomes = sa.Table(
     "prompt_outcomes",
     metadata,
-    sa.Column("position", sa.Integer, primary_key=True),
-    sa.Column("team", sa.Text, nullable=False),
+    sa.Column("position", _COUNTED, primary_key=True),
+    sa.Column("team", _TEXT, nullable=False),
     sa.Column("number", sa.Integer, nullable=False),
-    sa.Column("run_id", sa.Text, nullable=False),
-    sa.Column("arm", sa.Text, nullable=False),
-    sa.Column("phase", sa.Text, nullable=False),
+    sa.Column("run_id", _TEXT, nullable=False),
+    sa.Column("arm", _TEXT, nullable=False),
+    sa.Column("phase", _TEXT, nullable=False),
     sa.Column("passed", sa.Boolean, nullable=False),
     sa.Column("score", sa.Float, nullable=False),
     sa.Column("counted_us", sa.BigInteger, nullable=False),
-    sa.Column("task", sa.Text, nullable=False),
+    sa.Column("task", _TEXT, nullable=False),
     sa.UniqueConstraint("team", "number", "run_id"),
 )
 
@@ -152,10 +198,10 @@ prompt_outcomes = sa.Table(
 prompt_tallies = sa.Table(
     "prompt_tallies",
     metadata,
-    sa.Column("team", sa.Text, primary_key=True),
+    sa.Column("team", _TEXT, primary_key=True),
     sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("phase", sa.Text, primary_key=True),
-    sa.Column("arm", sa.Text, primary_key=True),
+    sa.Column("phase", _TEXT, primary_key=True),
+    sa.Column("arm", _TEXT, primary_key=True),
     sa.Column("runs", sa.BigInteger, nullable=False),
     sa.Column("passes", sa.BigInteger, nullable=False),
     sa.Column("score", sa.Float, nullable=False),
@@ -164,11 +210,11 @@ prompt_tallies = sa.Table(
 prompt_events = sa.Table(
     "prompt_events",
     metadata,
-    sa.Column("position", sa.Integer, primary_key=True),
-    sa.Column("team", sa.Text, nullable=False, index=True),
+    sa.Column("position", _COUNTED, primary_key=True),
+    sa.Column("team", _TEXT, nullable=False, index=True),
     sa.Column("number", sa.Integer),
-    sa.Column("what", sa.Text, nullable=False),
-    sa.Column("reason", sa.Text, nullable=False),
+    sa.Column("what", _TEXT, nullable=False),
+    sa.Column("reason", _TEXT, nullable=False),
     sa.Column("at_us", sa.BigInteger, nullable=False),
 )
 
@@ -196,7 +242,7 @@ def read_version(connection: sa.Connection, tables: list[str]) -> int:
     if not isinstance(found, int) or "runs" not in tables:
         shown = ", ".join(map(repr, sorted(tables)[:5]))
         raise StoreError(
-            f"the SQLite file holds the tables of another program ({shown}), "
+            f"the run store holds the tables of another program ({shown}), "
             "expected a tracer-hooks run store. Run: export TRACER_HOOKS_STORE=another-file.sqlite"
         )
     if found > STORE_VERSION:

@@ -457,7 +457,7 @@ def test_the_stored_run_and_its_report_name_the_version(
         (summary,) = store.list()
         assert store.get(summary.run_id).prompts == summary.prompts == run.prompts
     assert "prompts: version 1 (accepted)" in run.report(tmp_path / "report.html").read_text(encoding="utf-8")
-    show_run(summary.run_id, store=path)
+    show_run(summary.run_id, store=str(path))
     assert "prompts: version 1 (accepted)" in capsys.readouterr().out
 
 

@@ -8,6 +8,7 @@ from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from tracer_hooks.config import ServerUrl
 from tracer_hooks.schema import Attribution, Candidate, ErrorMode, RunOutcome, Step, Trajectory, Usage
 from tracer_hooks.store import PromptStore, RunStore, StoredRun
 
@@ -43,7 +44,13 @@ def make_attribution(run_id: str = "run-1") -> Attribution:
 
 
 def alter(store: RunStore | PromptStore, statement: str, *values: object) -> None:
-    """Change the file behind the store's back."""
+    """Change the tables behind the store's back."""
+    if isinstance(store.place, ServerUrl):
+        import psycopg
+
+        with psycopg.connect(store.place.secret, options="-csearch_path=tracer_hooks") as server:
+            server.execute(statement.replace("?", "%s").encode(), values)
+        return
     with closing(sqlite3.connect(store.path)) as connection, connection:
         connection.execute(statement, values)
 

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
+from tracer_hooks.config import StorePlace, place_of
 from tracer_hooks.store import RunStore
 
 from ._runs import make_run
+
+if TYPE_CHECKING:
+    from ._server import PostgresServer
 
 
 @pytest.fixture
@@ -16,9 +22,30 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "runs.sqlite"
 
 
+@pytest.fixture(scope="session")
+def server() -> Iterator[PostgresServer]:
+    """A server for all tests, where PostgreSQL is installed; nothing of it waits for the disk."""
+    pytest.importorskip("psycopg", reason="no psycopg: pip install 'tracer-hooks[postgres]'")
+    from ._server import MISSING, PostgresServer, programs
+
+    if programs() is None:
+        pytest.skip(MISSING)
+    made = PostgresServer("fsync=off")
+    yield made
+    made.stop()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def place(request: pytest.FixtureRequest, file: Path) -> StorePlace:
+    """Where a store is to be: in a file, and in a database."""
+    if request.param == "sqlite":
+        return file
+    return place_of(request.getfixturevalue("server").new_database())
+
+
 @pytest.fixture
 def store(file: Path) -> RunStore:
-    """An empty one, of which nothing is on the disk yet."""
+    """An empty one in a file, of which nothing is on the disk yet."""
     return RunStore(file)
 
 

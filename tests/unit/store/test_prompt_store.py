@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 
+from tracer_hooks.config import StorePlace
 from tracer_hooks.errors import StoreError
 from tracer_hooks.store import PromptArm, PromptPhase, PromptState, PromptStore, PromptTally, fingerprint, prompt_diff
 
-from ._prompts import OWN, TEAM, accepted, outcome, prompt_store, proposed
+from ._prompts import OWN, TEAM, accepted, outcome, proposed
 from ._runs import alter
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> PromptStore:
-    return prompt_store(tmp_path)
+def store(place: StorePlace) -> PromptStore:
+    return PromptStore(place, busy_timeout_s=60)
 
 
 def current(store: PromptStore, team: str = TEAM) -> int | None:
@@ -37,8 +37,8 @@ def test_a_version_comes_back_whole_from_a_new_store(store: PromptStore) -> None
     assert (made.own, made.team_name, made.framework) == (own, "maths", "autogen")
     assert made.provenance == {"runs": ["a"], "worst": "nan"}
     assert before <= made.created_at == made.changed_at <= datetime.now(UTC)
-    assert PromptStore(store.path).get(TEAM, 1) == made
-    assert PromptStore(store.path, read_only=True).versions() == (made,)
+    assert PromptStore(store.place).get(TEAM, 1) == made
+    assert PromptStore(store.place, read_only=True).versions() == (made,)
 
 
 def test_from_proposed_to_accepted(store: PromptStore) -> None:
@@ -49,7 +49,7 @@ def test_from_proposed_to_accepted(store: PromptStore) -> None:
     version = store.accept(TEAM, 1, reason="18 of 20", evidence=evidence)
     assert (version.state, version.reason, version.evidence) == (PromptState.ACCEPTED, "18 of 20", evidence)
     assert version.accepted_at == version.changed_at >= on_trial.changed_at
-    assert PromptStore(store.path).current(TEAM) == version
+    assert PromptStore(store.place).current(TEAM) == version
     assert [(event.number, event.what, event.reason) for event in store.events(TEAM)] == [
         (1, "proposed", ""),
         (1, "put on trial", ""),
@@ -95,7 +95,7 @@ def test_the_same_texts_again_are_no_new_version_until_decided_or_against_other_
 def test_what_cannot_be_proposed(store: PromptStore, texts: dict[str, str], own: dict[str, str], said: str) -> None:
     with pytest.raises(StoreError, match=said):
         store.propose(TEAM, texts, own)
-    assert not store.path.exists()
+    assert not store.exists()
     with pytest.raises(StoreError, match="fingerprint"):
         store.propose("", {"solver": "x"}, OWN)
 
@@ -165,7 +165,7 @@ def test_rolling_back_goes_to_the_parent_and_then_to_the_teams_own(
         version = store.roll_back(TEAM, number, reason="got worse")
         assert (version.state, version.reason) == (PromptState.ROLLED_BACK, "got worse")
         assert version.accepted_at is not None
-        assert current(PromptStore(store.path)) == then
+        assert current(PromptStore(store.place)) == then
     assert accepted(store, "d").parent is None
 
 

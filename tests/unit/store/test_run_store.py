@@ -9,13 +9,19 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from tracer_hooks.config import StorePlace
 from tracer_hooks.errors import StoreError
 from tracer_hooks.repair import RepairLog
 from tracer_hooks.schema import Attribution, RunKind, RunOutcome, Step, ToolCall, Trajectory, Usage
-from tracer_hooks.store import RunCount, RunStore, default_path
+from tracer_hooks.store import RunCount, RunStore, default_place
 
 from .._known import known
 from ._runs import NOON, alter, make_attribution, make_run
+
+
+@pytest.fixture
+def store(place: StorePlace) -> RunStore:
+    return RunStore(place)
 
 
 def test_a_run_comes_back_as_it_was_saved_also_twice(store: RunStore) -> None:
@@ -175,7 +181,8 @@ def test_megabyte_messages_and_large_numbers_survive(store: RunStore) -> None:
     store.save(run)
     assert store.get("run-1") == run
     assert store.list()[0].usage.input_tokens == 2**63 - 1
-    assert store.path.stat().st_size < 2_000_000, "1.2 MB of repetition must not be stored as it is"
+    if isinstance(store.place, Path):
+        assert store.place.stat().st_size < 2_000_000, "1.2 MB of repetition must not be stored as it is"
 
 
 def test_the_default_place_is_hidden_from_version_control(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -192,7 +199,7 @@ def test_a_place_of_the_users_own_gets_no_gitignore(tmp_path: Path, monkeypatch:
     monkeypatch.setenv("TRACER_HOOKS_STORE", str(tmp_path / "deep" / "er" / "mine #1?.sqlite"))
     with RunStore() as store:
         store.save(make_run())
-    assert store.path == default_path()
+    assert store.path == default_place()
     assert store.path.exists()
     assert list(tmp_path.rglob(".gitignore")) == []
 

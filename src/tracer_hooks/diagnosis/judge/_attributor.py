@@ -13,7 +13,7 @@ from typing import Any, Literal, get_args
 from tracer_hooks import schema
 from tracer_hooks._flight import REQUESTS
 from tracer_hooks._guard import warn_once
-from tracer_hooks.config import DEFAULT_STORE, store_path
+from tracer_hooks.config import DEFAULT_STORE, store_place
 from tracer_hooks.diagnosis._protocol import Scorer
 from tracer_hooks.diagnosis._weight_files import read_weights
 from tracer_hooks.diagnosis.judge._calls import (
@@ -148,7 +148,7 @@ class JudgeOptions:
                     found[name] = read(value)
                 except (ValueError, TypeError) as error:
                     raise ConfigError(f"{variable_of(name)} is {value!r}, expected {expected}") from error
-        if store_path() is None:
+        if store_place() is None:
             found["cache_dir"] = None  # who wants no runs on the disk wants no replies there either
         unknown = set(overrides) - {option.name for option in fields(cls)}
         if unknown:

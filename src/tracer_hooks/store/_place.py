@@ -1,0 +1,203 @@
+"""Where a store is, and what is asked of the database there, whichever it is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, Self, cast
+
+import sqlalchemy as sa
+
+from tracer_hooks.config import ServerUrl, StorePlace, place_of, store_place
+from tracer_hooks.errors import StoreError
+
+if TYPE_CHECKING:
+    from sqlalchemy.dialects import sqlite
+
+_FILE = "runs.sqlite"
+_LOCK = 0x7261636572
+"""Number of the lock of those who want to be alone, in a database of a server; of nobody else's, one hopes."""
+
+
+class Savepoint(Protocol):
+    """A part of a transaction that can be taken back by itself."""
+
+    def commit(self) -> None:
+        """Keep it, as far as the transaction is kept."""
+
+    def rollback(self) -> None:
+        """Take it back."""
+
+
+class Database(Protocol):
+    """Tables that several threads and processes may use at once. Every method raises :class:`StoreError`."""
+
+    dialect: str
+    """SQLAlchemy's name of its kind."""
+
+    def exists(self) -> bool:
+        """Tell whether there is a store, without making one."""
+
+    def write(self, doing: str, *, alone: bool = False) -> AbstractContextManager[sa.Connection]:
+        """A transaction that may change something; ``doing`` completes "cannot ..." in an error.
+
+        Args:
+            doing: What is done.
+            alone: Whether no other such block goes on meanwhile, so that what was read stays true until it is written.
+        """
+
+    def read(self, doing: str) -> AbstractContextManager[sa.Connection]:
+        """A transaction that sees one state of the store and waits for no writer."""
+
+    def savepoint(self, connection: sa.Connection, *, unread: bool = False) -> Savepoint:
+        """Begin a part of a transaction; in one that is ``unread``, nothing is asked for."""
+
+    def is_to_blame(self, error: BaseException) -> bool:
+        """Tell whether an error of the driver speaks of the database, and not of the values that it was given."""
+
+    def execute(self, connection: sa.Connection, statement: sa.Insert, values: dict[str, Any]) -> None:
+        """Run a statement that every stored run pays for; the same object each time."""
+
+    def probe(self, doing: str) -> None:
+        """Find out whether something could be written, without a change."""
+
+    def wipe(self, *, compact: bool) -> bool:
+        """Take what was deleted out of the files as well; says whether it is out of them."""
+
+    def close_idle(self) -> None:
+        """Close the connection that is kept for the next block, if there is one."""
+
+    def close(self) -> None:
+        """Let go of everything; a later block connects anew."""
+
+
+class Store:
+    """A store that several threads and processes may use at once; see the classes that derive from it."""
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | ServerUrl | None = None,
+        *,
+        busy_timeout_s: float = 5.0,
+        read_only: bool = False,
+        stays_open: bool = False,
+    ) -> None:
+        self._place = default_place() if path is None else _absolute(path)
+        self._database = _database_at(
+            self._place, busy_timeout_s=busy_timeout_s, read_only=read_only, stays_open=stays_open
+        )
+
+    @property
+    def place(self) -> StorePlace:
+        """The SQLite file, absolute, or the URL of the server; another store of the same place is made of it."""
+        return self._place
+
+    @property
+    def name(self) -> str:
+        """The place for people: the file, or the URL without its password."""
+        return str(self._place)
+
+    @property
+    def path(self) -> Path:
+        """The SQLite file, absolute.
+
+        Raises:
+            StoreError: The store is on a server.
+        """
+        if not isinstance(self._place, Path):
+            raise StoreError(f"run store {self.name!r} is no file. Next: take its place or name instead of its path")
+        return self._place
+
+    def exists(self) -> bool:
+        """Tell whether there is a store at the place; none is made."""
+        return self._database.exists()
+
+    def close_idle(self) -> None:
+        """Close what ``stays_open`` keeps open between uses; the next use opens it again."""
+        self._database.close_idle()
+
+    def close(self) -> None:
+        """Let go of the file or the server; the store may be used again, which opens it anew."""
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def default_place() -> StorePlace:
+    """Where the store is: what ``TRACER_HOOKS_STORE`` names, else ``.tracer_hooks/runs.sqlite`` right here.
+
+    Raises:
+        StoreError: The variable says ``off``.
+    """
+    named = store_place()
+    if named is None:
+        raise StoreError(
+            "the run store is switched off by TRACER_HOOKS_STORE='off'. Run: unset TRACER_HOOKS_STORE, or pass path="
+        )
+    return _absolute(named)
+
+
+def _absolute(named: str | os.PathLike[str] | ServerUrl) -> StorePlace:
+    """The place, with a file made absolute; a directory stands for ``runs.sqlite`` inside it."""
+    place = place_of(named)
+    if isinstance(place, ServerUrl):
+        return place
+    given = place.expanduser().absolute()
+    return given / _FILE if given.is_dir() else given
+
+
+def _database_at(place: StorePlace, *, busy_timeout_s: float, read_only: bool, stays_open: bool) -> Database:
+    if isinstance(place, ServerUrl):
+        from tracer_hooks.store._postgres import PostgresDatabase
+
+        return PostgresDatabase(place, busy_timeout_s=busy_timeout_s, read_only=read_only, stays_open=stays_open)
+    from tracer_hooks.store._database import SqliteDatabase
+
+    return SqliteDatabase(place, busy_timeout_s=busy_timeout_s, read_only=read_only, stays_open=stays_open)
+
+
+def refuse_write(doing: str, name: str) -> StoreError:
+    """The error of a change where the store was opened to be looked at."""
+    return StoreError(
+        f"cannot {doing}: the run store {name!r} was opened read-only. "
+        "Next: open it with RunStore(path=...) without read_only=True"
+    )
+
+
+def no_store(name: str) -> StoreError:
+    """The error of a look where nothing was stored yet."""
+    return StoreError(
+        f"there is no run store at {name!r} yet. Next: run a hooked team in this directory, or set TRACER_HOOKS_STORE "
+        "to another one"
+    )
+
+
+def insert_into(dialect: str, table: sa.Table) -> sqlite.Insert:
+    """``INSERT`` that may say what happens ``ON CONFLICT``: both databases have it, and SQLAlchemy has one for each."""
+    if dialect == "postgresql":
+        from sqlalchemy.dialects import postgresql
+
+        return cast("sqlite.Insert", postgresql.insert(table))  # the same methods
+    from sqlalchemy.dialects import sqlite
+
+    return sqlite.insert(table)
+
+
+def add_row(connection: sa.Connection, table: sa.Table, values: Mapping[str, Any]) -> bool:
+    """Write a row unless there is one with its key; says whether it was written."""
+    statement = insert_into(connection.dialect.name, table).values(values).on_conflict_do_nothing().inline()
+    if connection.dialect.name == "postgresql":  # whose driver has forgotten the count of rows
+        return connection.execute(statement.returning(sa.literal_column("1"))).first() is not None
+    return connection.execute(statement).rowcount > 0
+
+
+def wait_for_others(connection: sa.Connection) -> None:
+    """Be alone among those who ask for it, until the transaction ends; whoever writes a file of SQLite is so anyway."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
