@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tracer_hooks.frameworks.plain import PLACES
 from tracer_hooks.store import RunStore
 
 from ._command import Command, Done, InProcess
@@ -33,6 +34,7 @@ if __name__ == "__main__":
 @pytest.fixture
 def command(in_process: InProcess) -> InProcess:
     (in_process.folder / "office.py").write_text(TEAM)
+    PLACES.clear()  # of other tests' files
     return in_process
 
 

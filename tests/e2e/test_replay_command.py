@@ -271,7 +271,11 @@ def test_an_unknown_step_run_tool_or_choice(command: InProcess, run_id: str) -> 
     check = ("--check", "office:check")
     refused(replay(command, run_id, "--from", "9", *check), 1, "step 9", "expected one of the steps [0, 1]")
     refused(replay(command, "zzz", *check), 1, "no run 'zzz'", "tracer-hooks runs list")
-    refused(command("replay", run_id), 2, f"Run: tracer-hooks replay {run_id} --team MODULE:build_team")
+    assert command("replay", run_id).code == 0, "team and check are recorded with the run"
+    with command.clean({"BAD": "1"}):
+        exec(RECORD.replace("office.build_team", "lambda: office.build_team()"), {})
+    unnamed = command.printed().split()[-1]
+    refused(command("replay", unnamed), 2, f"Run: tracer-hooks replay {unnamed} --team MODULE:build_team")
     refused(replay(command, run_id, "--tool", "note", *check), 2, "expected NAME=USE")
     refused(replay(command, run_id, "--tool", "note=often", *check), 2, "'often' is unknown")
     refused(replay(command, run_id, "--find", "--from", "1"), 2, "not both")
