@@ -6,7 +6,7 @@ import asyncio
 import contextvars
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, TypedDict, TypeVar, Unpack
 
 from tracer_hooks.budget import CostCap
@@ -173,7 +173,7 @@ class ReplayArguments(TypedDict, total=False):
     seed: int
     proposer: str | Proposer | Sequence[str | Proposer]
     show_reference: bool
-    store: str | StorePlace | None = field(repr=False)
+    store: str | StorePlace | None
     on_trial: Callable[[Trial], None] | None
     on_test: Callable[[Counterfactual], None] | None
 
