@@ -35,7 +35,7 @@ class EndpointGate:
 
     def __init__(self) -> None:
         self.answers = 0
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._waiting: list[tuple[int, threading.Condition]] = []
         self._tickets = itertools.count()
         self._under_way = 0
@@ -109,7 +109,7 @@ class EndpointGate:
 
 
 _GATES: weakref.WeakValueDictionary[tuple[str, str], EndpointGate] = weakref.WeakValueDictionary()
-_GATES_LOCK = threading.Lock()
+_GATES_LOCK = threading.RLock()
 
 
 def gate_of(address: str, key: str) -> EndpointGate:
@@ -131,7 +131,7 @@ class Calls:
 
     def __init__(self) -> None:
         self.are_given_up = False
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._under_way: set[Future[Any]] = set()
 
     def run(self, call: Callable[[], B]) -> B:

@@ -67,6 +67,7 @@ COMMANDS: dict[str, list[list[str]] | None] = {
     "runs list": [[], ["--json"], ["--agent", HOSTILE.replace("\x00", "")]],
     "runs show": [["{run}"], ["{run}", "--json"], ["no such" + HOSTILE.replace("\x00", "")]],
     "runs export": [["{run}"], ["{run}", "--format", "otlp"], ["{run}", "--format", "html"], ["{run}", "--out", NAME]],
+    "runs copy": [["--to", "copy.sqlite"], ["--to", "postgresql://" + HOSTILE.replace("\x00", "")]],
     "runs delete": [["{run}"]],  # asks, and nobody answers
     "runs prune": [["--keep", "0", "--dry-run"], ["--keep", "0", "--dry-run", "--json"]],
     "runs import": [["."], [".", "--json"]],

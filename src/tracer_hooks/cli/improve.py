@@ -17,12 +17,12 @@ from rich.text import Text
 
 from tracer_hooks._text import on_screen
 from tracer_hooks.cli._options import (
-    Store,
     concurrency_option,
     load_function,
     load_object,
     model_chat,
     needed_store,
+    store_option,
     work_folder,
 )
 from tracer_hooks.cli.console import FAILED, ProgressDisplay, err, print_json, writing_page
@@ -71,7 +71,7 @@ def improve_command(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Two runs, and what it will take.")] = False,
     out: Annotated[Path | None, typer.Option(help="Folder of the job, to go on in.", metavar="DIR")] = None,
     report: Annotated[Path | None, typer.Option(help="Also write an HTML report.", metavar="FILE.html")] = None,
-    store: Store = None,
+    store: Annotated[str | None, store_option("--store", "The run store.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
     metric_calls: Annotated[int, _rare("Runs of the team that the search may take.", min=1)] = 200,
     pairs: Annotated[int, _rare("Pairs of runs, new prompts against old, that the trial may take.", min=10)] = 200,

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from tracer_hooks._text import counted
 from tracer_hooks.report._wording import KINDS, View, one_line
-from tracer_hooks.schema import Step
+from tracer_hooks.schema import Step, StepKind
 
 _TAKES_OVER_WITHIN: Final = 3  # steps; a supervisor may announce the recipient first
 _LOOKS_AHEAD: Final = 30  # steps among which one is looked for that a step overlaps
@@ -73,12 +73,16 @@ def _are_side_by_side(one: Step, other: Step) -> bool:
 
 
 def _contains(outer: Step, inner: Step) -> bool:
-    """Tell whether a step is at work inside another one's tool call, as an agent is that a tool call asks."""
-    if not outer.tool_calls or None in (outer.started_at, outer.ended_at, inner.started_at, inner.ended_at):
+    """Tell whether a step is at work inside another one: as an agent that its tool call asks, or as its own call."""
+    if None in (outer.started_at, outer.ended_at, inner.started_at, inner.ended_at):
         return False
     is_within = outer.started_at <= inner.started_at and inner.ended_at <= outer.ended_at  # type: ignore[operator]
+    if outer.agent == inner.agent:
+        return is_within and inner.kind is StepKind.TOOL_CALL
+    if not outer.tool_calls:
+        return False
     is_asked = not inner.inputs or any(each.source == outer.agent for each in inner.inputs)
-    return is_within and is_asked and outer.agent != inner.agent
+    return is_within and is_asked
 
 
 def _branches(together: Sequence[Step]) -> list[Branch]:

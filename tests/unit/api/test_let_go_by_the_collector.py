@@ -187,7 +187,10 @@ _NO_RUN_ENDS_IN = {
     "runtime/_rerunner.py",
     "journal.py",
     "replay/_correction.py",
-    "budget.py",
+    "serving/_labels.py",
+    "serving/_pages.py",
+    "serving/_spool.py",
+    "serving/_traces.py",
 }
 
 

@@ -10,7 +10,7 @@ import pytest
 from tracer_hooks.report import ReportAttempt, ReportRun, render_html
 from tracer_hooks.report._course import Fold, lane_map, rows_of, stretches
 from tracer_hooks.report._steps import ROLES
-from tracer_hooks.schema import Step, StepInput, ToolCall, Trajectory
+from tracer_hooks.schema import Step, StepInput, StepKind, ToolCall, Trajectory
 
 from ._pages import NOON, diagnosis, page_of
 
@@ -49,6 +49,8 @@ def test_steps_whose_times_overlap_are_branches_and_each_agent_keeps_to_its_own(
         [step(0, "a", 1, 1), step(1, "b", 1, 1)],  # times without a length
         # an agent at work inside the tool call that asked it
         [step(0, "boss", 0, 9, tool_calls=(ToolCall(name="ask"),)), step(1, "b", 1, 8)],
+        # a tool that an agent calls within its turn
+        [step(0, "a", 1, 2, kind=StepKind.TOOL_CALL), step(1, "a", 0, 3)],
     ],
 )
 def test_steps_that_follow_each_other_are_one_stretch(steps: list[Step]) -> None:

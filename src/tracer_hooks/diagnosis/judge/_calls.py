@@ -214,7 +214,7 @@ class ReplyCache:
 
     def __init__(self, directory: Path | None) -> None:
         self._directory = directory
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._turns: dict[str, _Turn] = {}
 
     def __reduce__(self) -> tuple[type[ReplyCache], tuple[Path | None]]:
