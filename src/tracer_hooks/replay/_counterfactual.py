@@ -400,7 +400,12 @@ def replay_verdict(changed: Sequence[bool], control: Sequence[bool]) -> tuple[bo
     test = SequentialTest(max_pairs=len(changed))
     for pair in zip(changed, control, strict=False):
         test.add(*pair)
-    told = "verified by replay" if test.is_significant else "no effect is shown by replay:"
+    if test.is_significant:
+        told = "verified by replay"
+    elif sum(changed) * len(control) > sum(control) * len(changed):
+        told = "too few runs to show an effect:"
+    else:
+        told = "no effect is shown by replay:"
     return test.is_significant, f"{told} {sum(changed)} of {len(changed)}, control {sum(control)} of {len(control)}"
 
 

@@ -35,6 +35,7 @@ def test_a_change_is_verified_beside_its_control_and_kept(tmp_path: Path) -> Non
     assert changed.parent == ForkedFrom(run_id=recorded, step=0, change="adder says '5'", kind="say", group=group)
     of_a_fork = tracer_hooks.fork(kept, at=0, say="5", n=1, build_team=duo.build_team, check=passes, store=file)
     assert of_a_fork.succeeded == (1, 0)
+    assert of_a_fork.verdict == "too few runs to show an effect: 1 of 1, control 0 of 1"
     page = run.report(tmp_path / "run.html").read_text()
     assert page.count("control 0 of 5") == page.count("control 0 of 3") == 2, "in the finding and in the tree"
 
