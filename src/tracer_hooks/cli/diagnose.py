@@ -96,8 +96,8 @@ def diagnose_command(
     you know them. What you say holds for every run that is read. The diagnosis of a stored run is kept with it.
 
     Of a URL the newest traces are read that Phoenix or MLflow shows as failed, all of them if you say how they ended,
-    and each diagnosis is written to its trace. Of a store all failed runs are diagnosed that have no diagnosis, which
-    is kept with them.
+    and each diagnosis is written to its trace. Of a store all runs are diagnosed that did not succeed and have no
+    diagnosis, which is kept with them.
     """
     from tracer_hooks.batch import DiagnoseSettings
     from tracer_hooks.datasets import OutcomeOverride
