@@ -91,6 +91,7 @@ def test_the_page_of_a_call_is_under_its_first_attempt_and_others_lead_there(ser
         assert (answer.status_code, answer.headers["location"]) == (303, f"/runs/{'f' * 32}{place}")
     assert f"/runs/{'f' * 32}?step=2" in links(served.page(f"/runs/{'a' * 32}"))
     assert f"/runs/{'a' * 32}" in links(page)
+    assert "tracer-hooks label" not in text(page.one("main")), "the form stands beside it"
     assert "no run 'zzz'" in text(served.page("/runs/zzz", 404).one("main"))
     assert "no such page" in text(served.page("/nowhere", 404).one("main"))
 
