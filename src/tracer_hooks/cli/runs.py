@@ -407,7 +407,8 @@ def _delete(kept: RunStore, found: Sequence[str], *, as_json: bool) -> None:
             "another process is reading the store: what was deleted is out of its reach, and out of the file once "
             "this command is given again without that process"
             if isinstance(kept.place, Path)
-            else "the server may keep what was deleted until it needs the room, and in its log and backups"
+            else "the server may keep what was deleted until it needs the room, and in its log and backups",
+            soft_wrap=True,
         )
 
 

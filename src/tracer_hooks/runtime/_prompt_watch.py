@@ -102,8 +102,10 @@ class TeamPrompts:
         return open_prompts(self._place, _BUSY_S)
 
     def _refresh(self) -> None:
-        self._fresh_until = time.monotonic() + _FAILED_S  # nobody else asks meanwhile
+        began = time.monotonic()
         _within_patience(self._place, self._refresh_now)
+        if self._fresh_until < began:  # a server is still to answer: nobody else asks it meanwhile
+            self._fresh_until = time.monotonic() + _FAILED_S
 
     def _refresh_now(self) -> None:
         current, fresh_s = None, _FRESH_S

@@ -106,7 +106,9 @@ def _with_lists(node: Any) -> Any:
 
 def is_genai(messages: Any) -> bool:
     """Tell whether ``messages`` already has the shape of the GenAI conventions."""
-    return isinstance(messages, list) and all(isinstance(item, Mapping) and "parts" in item for item in messages)
+    return isinstance(messages, list) and all(
+        isinstance(item, Mapping) and isinstance(item.get("parts", 0), list | tuple | None) for item in messages
+    )
 
 
 def with_tool_results(messages: list[Mapping[str, Any]]) -> list[Message] | None:
