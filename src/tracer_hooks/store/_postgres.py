@@ -196,7 +196,7 @@ class PostgresDatabase:
             yield
             return
         except (SQLAlchemyError, psycopg.Error, OSError) as error:
-            text = " ".join(str(getattr(error, "orig", None) or error).split())
+            text = " ".join(str(_first_of(error)).split())
         self.close()
         password = self._parameters().get("password")
         text = (text.replace(str(password), "***") if password else text).rstrip(".")
@@ -223,6 +223,17 @@ class _UnreadPart:
             self._sending.close()
         self._driver.execute("ROLLBACK TO part")
         self._driver.execute("RELEASE part")
+
+
+def _first_of(error: BaseException) -> BaseException:
+    """The driver's own error; of statements that were sent together, that of the first one which failed."""
+    found: BaseException = getattr(error, "orig", None) or error
+    before = found.__context__
+    while isinstance(found, psycopg.errors.PipelineAborted) and before is not None:
+        if isinstance(before, psycopg.Error):
+            found = before
+        before = before.__context__
+    return found
 
 
 def _next_command(text: str) -> str:
