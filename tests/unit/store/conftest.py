@@ -22,9 +22,8 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "runs.sqlite"
 
 
-@pytest.fixture(scope="session")
-def server() -> Iterator[PostgresServer]:
-    """A server for all tests, where PostgreSQL is installed; nothing of it waits for the disk."""
+def own_server() -> Iterator[PostgresServer]:
+    """A server, where PostgreSQL is installed; nothing of it waits for the disk."""
     pytest.importorskip("psycopg", reason="no psycopg: pip install 'tracer-hooks[postgres]'")
     from ._server import MISSING, PostgresServer, programs
 
@@ -33,6 +32,12 @@ def server() -> Iterator[PostgresServer]:
     made = PostgresServer("fsync=off")
     yield made
     made.stop()
+
+
+server = pytest.fixture(own_server, scope="session", name="server")
+"""One for all tests."""
+own = pytest.fixture(own_server, name="own")
+"""One that a test may kill."""
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
