@@ -43,9 +43,7 @@ class StorePart:
                 except (StoreError, TrajectoryError) as error:
                     yield LoadedRecord(source=run_id, error=TrajectoryError(str(error)))
                     continue
-                # The store's own columns are what the user sees; an outcome that was set later stands there.
-                changes = {"outcome": run.outcome, "outcome_reason": run.outcome_reason}
-                yield LoadedRecord(source=run_id, trajectory=run.trajectory.model_copy(update=changes))
+                yield LoadedRecord(source=run_id, trajectory=run.judged_trajectory)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

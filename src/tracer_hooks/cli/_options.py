@@ -213,7 +213,7 @@ def records_of(target: str, *, file_format: Format = Format.AUTO, store: str | N
     if is_path(target):
         yield from records_in(target, file_format=file_format)
     else:
-        yield stored_record(target, store)
+        yield _stored(target, store)
 
 
 def is_path(target: str) -> bool:
@@ -234,8 +234,7 @@ def records_in(path: str, *, file_format: Format = Format.AUTO) -> Iterator[Load
         yield LoadedRecord(source=path, error=TrajectoryError(f"{path!r}: {error}"))
 
 
-def stored_record(target: str, store: str | StorePlace | None) -> LoadedRecord:
-    """The stored run that an id, or the beginning of one, names."""
+def _stored(target: str, store: str | None) -> LoadedRecord:
     from tracer_hooks.datasets import LoadedRecord
 
     try:
@@ -244,9 +243,7 @@ def stored_record(target: str, store: str | StorePlace | None) -> LoadedRecord:
     except (ConfigError, StoreError) as error:
         missing = f"{target!r}: there is no file or folder of this name, and of the run store: {error}"
         return LoadedRecord(source=target, error=TrajectoryError(missing))
-    # The store's own columns are what the user sees; an outcome that was set later stands there.
-    changes = {"outcome": run.outcome, "outcome_reason": run.outcome_reason}
-    return LoadedRecord(source=run.run_id, trajectory=run.trajectory.model_copy(update=changes))
+    return LoadedRecord(source=run.run_id, trajectory=run.judged_trajectory)
 
 
 def existing_paths(option: str, *paths: Path) -> tuple[Path, ...]:

@@ -272,8 +272,7 @@ def earlier_failures(
         stored = [store.get(run_id, with_tape=False) for run_id in journal["failures"]["runs"]]
 
     def judged(run: StoredRun) -> JudgedRun:
-        seen = run.trajectory.model_copy(update={"outcome": run.outcome, "outcome_reason": run.outcome_reason})
-        return judged_run(f"run-{run.run_id}", seen, options, found=run.attribution)
+        return judged_run(f"run-{run.run_id}", run.judged_trajectory, options, found=run.attribution)
 
     return tuple(in_order(judged, stored, _requests_of(options) or 1))
 

@@ -106,8 +106,7 @@ def _trajectory_of(run: ComparedRun, store: str | StorePlace | None) -> Trajecto
     if isinstance(run, str):
         run = stored_run(run, store, with_tape=False)
     if isinstance(run, StoredRun):
-        # An outcome that was said later stands in the store's own columns.
-        return run.trajectory.model_copy(update={"outcome": run.outcome, "outcome_reason": run.outcome_reason})
+        return run.judged_trajectory
     if isinstance(run, TeamRun):
         return run.last.trajectory
     if isinstance(run, Attempt):

@@ -155,6 +155,11 @@ class StoredRun(_RunHead):
         }
         return cls(**{**told, **more})
 
+    @property
+    def judged_trajectory(self) -> Trajectory:
+        """The trajectory with the outcome that users see: one that was said later stands in the store's own columns."""
+        return self.trajectory.model_copy(update={"outcome": self.outcome, "outcome_reason": self.outcome_reason})
+
 
 class Learnt(Record):
     """Remains of deleted runs in a store: their ids, beside what was learnt from them."""
