@@ -174,3 +174,6 @@ class BudgetSpentError(TracerHooksError):
 
 class StoreError(TracerHooksError):
     """The run store cannot be read or written."""
+
+    is_of_place = False
+    """Whether its file or server is at fault, so that the same may succeed later, and not what was asked of it."""

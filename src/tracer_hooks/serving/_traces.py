@@ -5,15 +5,12 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import sqlite3
 import threading
 import time
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-
-from sqlalchemy.exc import SQLAlchemyError
 
 from tracer_hooks._background import Breaker, start_daemon
 from tracer_hooks._guard import guard, logger
@@ -226,10 +223,7 @@ class ReceivedTraces:
             yield
         except Exception as error:
             if isinstance(error, StoreError):
-                cause = getattr(error.__cause__, "orig", None) or error.__cause__
-                # Of the driver's errors these speak of the file, the others of values.
-                of_file = (sqlite3.OperationalError, SQLAlchemyError, OSError)
-                if isinstance(cause, of_file) or type(cause) is sqlite3.DatabaseError:
+                if error.is_of_place:
                     raise
                 self._store.list(limit=1)  # raises where it cannot be read at all
             logger.warning("tracer-hooks leaves out %s: %s: %s", what, type(error).__name__, error)

@@ -246,9 +246,10 @@ class SqliteDatabase:
             yield
         except (SQLAlchemyError, sqlite3.Error, OSError, OverflowError) as error:
             self.close_idle()
-            text, path = str(getattr(error, "orig", None) or error), str(self._path)
-            message = f"cannot {doing}: run store {path!r}: {text}. {_next_command(text, path)}"
-            raise StoreError(message) from error
+            cause, path = getattr(error, "orig", None) or error, str(self._path)
+            told = StoreError(f"cannot {doing}: run store {path!r}: {cause}. {_next_command(str(cause), path)}")
+            told.is_of_place = self.is_to_blame(cause) or not isinstance(cause, (sqlite3.Error, OverflowError))
+            raise told from error
 
 
 class _DriverSavepoint:

@@ -196,12 +196,17 @@ class PostgresDatabase:
             yield
             return
         except (SQLAlchemyError, psycopg.Error, OSError) as error:
-            text = " ".join(str(_first_of(error)).split())
+            cause = _first_of(error)
+            text = " ".join(str(cause).split())
+            is_of_place = self.is_to_blame(cause) or not isinstance(cause, psycopg.Error)
+            del cause  # which leads to what the driver was given
         self.close()
         password = self._parameters().get("password")
         text = (text.replace(str(password), "***") if password else text).rstrip(".")
+        told = StoreError(f"cannot {doing}: run store {self._name!r}: {text}. {_next_command(text)}")
+        told.is_of_place = is_of_place
         try:
-            raise StoreError(f"cannot {doing}: run store {self._name!r}: {text}. {_next_command(text)}") from None
+            raise told from None
         except StoreError as error:
             error.__context__ = None  # it leads to what the driver was given
             raise
@@ -230,9 +235,7 @@ def _first_of(error: BaseException) -> BaseException:
     found: BaseException = getattr(error, "orig", None) or error
     before = found.__context__
     while isinstance(found, psycopg.errors.PipelineAborted) and before is not None:
-        if isinstance(before, psycopg.Error):
-            found = before
-        before = before.__context__
+        found, before = before if isinstance(before, psycopg.Error) else found, before.__context__
     return found
 
 

@@ -216,7 +216,9 @@ def test_a_store_that_cannot_be_written_loses_nothing(served: Served, monkeypatc
     from tracer_hooks.errors import StoreError
 
     def locked(*_: object) -> bool:
-        raise StoreError("cannot save the run") from sqlite3.OperationalError("database is locked")
+        error = StoreError("cannot save the run: database is locked")
+        error.is_of_place = True
+        raise error
 
     run = trace()
     send(served, request_of(run))

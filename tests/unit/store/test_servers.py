@@ -18,12 +18,17 @@ from tracer_hooks.config import ServerUrl, place_of
 from tracer_hooks.errors import StoreError
 from tracer_hooks.runtime import _store_writer
 from tracer_hooks.runtime._store_writer import StoreWriter, writer_for
+from tracer_hooks.serving._spool import Spool
+from tracer_hooks.serving._traces import ReceivedTraces, TracePatience
 from tracer_hooks.store import PackedRun, PromptStore, RunStore
+from tracer_hooks.telemetry import to_spans
 
 from ._prompts import TEAM, accepted
 from ._runs import alter, make_run
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ._proxy import Proxy
     from ._server import PostgresServer
 
@@ -196,6 +201,22 @@ def test_a_fault_that_arrives_before_all_is_sent_is_the_one_that_is_told(server:
     server.execute(FULL, url.rpartition("/")[2])
     with pytest.raises(StoreError, match="Free some disk space on the server"):
         save_slowly(url)
+
+
+def test_received_runs_wait_for_a_server_that_takes_nothing(server: PostgresServer, url: str, tmp_path: Path) -> None:
+    RunStore(url).save(make_run("before"))
+    server.execute(FULL, url.rpartition("/")[2])
+    spool, sent = Spool(tmp_path / "spool"), make_run("sent").trajectory.model_copy(update={"trace_id": "a" * 32})
+    received = ReceivedTraces(place_of(url), spool, patience=TracePatience(settle=0, quiet=0))
+    received.add(to_spans(sent), spool.append(b"{}", is_json=True))
+    received.work()
+    assert received.open == 1
+    server.execute("DROP FUNCTION full_disk CASCADE", url.rpartition("/")[2])
+    deadline = time.monotonic() + 10
+    while received.open and time.monotonic() < deadline:
+        received.work()
+    received.stop()
+    assert {run.run_id for run in RunStore(url).list()} == {"before", "sent"}
 
 
 @pytest.mark.parametrize("unread", [False, True])
