@@ -369,6 +369,11 @@ class BackgroundQueue(Generic[Item]):
             self._going = []
             self._changed.notify_all()
 
+    @property
+    def _is_held_here(self) -> bool:
+        """Tell whether the calling thread is in the midst of using the queue; a finaliser may find that so."""
+        return bool(self._changed._is_owned())  # type: ignore[attr-defined]
+
     # --- for this class alone --------------------------------------------------------------------------------------
     def _wait_until_empty(self, deadline: float) -> bool:
         with self._changed:

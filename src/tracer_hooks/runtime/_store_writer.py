@@ -147,8 +147,9 @@ class StoreWriter(BackgroundQueue[PendingCall]):
 
     def _may_wait(self) -> bool:
         # The garbage collector may end a stream, and so get here, in the midst of our own use of the file: the thread
-        # would wait for itself, or for what another one holds while that waits for it.
-        return threading.current_thread() is not self._thread and not no_fork.is_held_here
+        # would wait for itself, or for what another one holds while that waits for it. Waiting in the midst of our use
+        # of the queue would let go of it: who has just looked whether to wait would miss what is told meanwhile.
+        return threading.current_thread() is not self._thread and not no_fork.is_held_here and not self._is_held_here
 
     # --- the thread's side -----------------------------------------------------------------------------------------
     @property

@@ -147,6 +147,23 @@ def test_the_collector_may_come_by_within_our_use_of_the_store(tmp_path: Path) -
     assert len(RunStore(tmp_path / "runs.sqlite").list()) == 1
 
 
+def test_the_collector_may_come_by_within_our_use_of_the_queue(tmp_path: Path) -> None:
+    """Waiting there would let go of the queue, and who has just looked whether to wait would not be told any more."""
+    options: Any = {"store": tmp_path / "runs.sqlite"}
+
+    @tracer_hooks.hook(check=lambda result: False, **options)
+    def stream() -> Iterator[str]:
+        yield "6 * 7 is 41."
+
+    garbage(stream)
+    writer = _store_writer.writer_for(tmp_path / "runs.sqlite")
+    with writer._changed:
+        gc.collect()
+        assert len(writer._waiting) == 1, "the queue was let go of, so that its thread took the run"
+    assert tracer_hooks.flush(20)
+    assert len(RunStore(tmp_path / "runs.sqlite").list()) == 1
+
+
 _LEFT_OPEN = """
 import threading, tracer_hooks
 

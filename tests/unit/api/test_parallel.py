@@ -118,23 +118,23 @@ def test_a_run_goes_when_newer_ones_have_come(solve: Callable[[str], str]) -> No
 
 @pytest.mark.slow
 def test_runs_leave_nothing_behind(solve: Callable[[str], str]) -> None:
-    def some(count: int) -> None:
+    def left_by(count: int) -> int:
+        before, _ = tracemalloc.get_traced_memory()
         for number in range(count):
             solve(f"task {number}")
+        assert tracer_hooks.flush(30)
+        gc.collect()
+        return tracemalloc.get_traced_memory()[0] - before
 
-    some(50)
-    gc.collect()
+    left_by(50)
     tracemalloc.start()
     try:
-        some(50)
-        gc.collect()
-        before, _ = tracemalloc.get_traced_memory()
-        some(300)
-        gc.collect()
-        after, _ = tracemalloc.get_traced_memory()
+        left_by(50)
+        left = [left_by(120) for _ in range(3)]
     finally:
         tracemalloc.stop()
-    assert after - before < 60_000, f"300 runs left {after - before} bytes behind"
+    # What each run leaves shows in all three; what a cache takes once, or another test's thread, in one.
+    assert min(left) < 24_000, f"120 runs left {left} bytes behind"
 
 
 @pytest.mark.parametrize("fails", [False, True])

@@ -283,6 +283,8 @@ class PromptsContract(ContractBase):
     @contextmanager
     def _accepted(self, llm: ScriptedLLM, team: Any, own: str | None = None) -> Iterator[_Accepted]:
         """An accepted version for ``team``, whose own instructions are read from a run, as ``improve`` does it."""
+        # A call that cannot read them in time goes on without: on a busy machine that would be a matter of chance.
+        self.monkeypatch.setattr("tracer_hooks.runtime._prompt_watch.PATIENCE_S", _WAIT_S)
         with self.observe(team) as observer:
             self.run(team)
         seen = observer.trajectory
