@@ -138,12 +138,11 @@ def test_calls_go_in_the_order_in_which_they_came_also_those_that_are_sent_again
         with gate.passage(ticket, 1, time.monotonic() + 30):
             gone.append(ticket)
 
-    with ThreadPoolExecutor(6) as pool:
-        with gate.passage(gate.ticket(), 1, None):
-            for number, ticket in enumerate(reversed(tickets)):
-                pool.submit(go, ticket)
-                while len(gate._waiting) <= number:
-                    time.sleep(0.001)
+    with ThreadPoolExecutor(6) as pool, gate.passage(gate.ticket(), 1, None):
+        for number, ticket in enumerate(reversed(tickets)):
+            pool.submit(go, ticket)
+            while len(gate._waiting) <= number:
+                time.sleep(0.001)
     assert gone == tickets
 
 
