@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tracer_hooks._background import process_lock, start_daemon
-from tracer_hooks._guard import logger, warn_once
+from tracer_hooks._guard import logger
 from tracer_hooks.config import StorePlace
 from tracer_hooks.errors import ConfigError, StoreError
-from tracer_hooks.runtime._store_writer import PATIENCE_S, SERVER_PATIENCE_S, Part
+from tracer_hooks.runtime._store_writer import PATIENCE_S, SERVER_PATIENCE_S, Part, warn_of_store
 from tracer_hooks.store import PromptArm, PromptOutcome, PromptPhase, PromptState, PromptVersion
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class TeamPrompts:
                 with self._lock:
                     self._watch(version.number, outcome)
             except StoreError as error:
-                warn_once(f"watch prompts {self._place}", "tracer-hooks does not watch prompts: %s", error)
+                warn_of_store(self._place, error, "does not watch prompts")
 
         return Part("count a run for prompts", write, then)
 
@@ -114,7 +114,7 @@ class TeamPrompts:
                 current = self._read(open_prompts(self._place, PATIENCE_S))
         except StoreError as error:
             fresh_s = _FAILED_S
-            warn_once(f"prompts {self._place}", "tracer-hooks uses the team's own prompts: %s", error)
+            warn_of_store(self._place, error, "uses the team's own prompts")
         finally:
             self._current, self._fresh_until = current, time.monotonic() + fresh_s
 
@@ -191,7 +191,7 @@ def _look(place: StorePlace) -> None:
     try:
         open_prompts(place, PATIENCE_S).teams()
     except StoreError as error:
-        warn_once(f"prompts {place}", "tracer-hooks uses the team's own prompts: %s", error)
+        warn_of_store(place, error, "uses the team's own prompts")
 
 
 def _within_patience(place: StorePlace, read: Callable[[], None]) -> None:

@@ -17,7 +17,7 @@ from tracer_hooks.config import Retention
 from tracer_hooks.errors import StoreError
 from tracer_hooks.schema import Attribution, Json, RunKind, RunOutcome
 from tracer_hooks.store._packing import DAY_US, EPOCH_DAY, from_microseconds, to_microseconds
-from tracer_hooks.store._place import Database, Store, add_row, insert_into
+from tracer_hooks.store._place import Database, Store, add_row, cause_of, insert_into
 from tracer_hooks.store._prompt_store import count_run
 from tracer_hooks.store._records import (
     SUMMARY_TASK_CHARS,
@@ -69,17 +69,13 @@ class Writing:
             StoreError: What is written is at fault, and none of it was. A fault of the database leaves as it comes, and
                 ends the transaction.
         """
-        savepoint = self._database.savepoint(self._connection, unread=unread)
         try:
-            yield
-            savepoint.commit()
-        except BaseException as error:
-            cause = getattr(error, "orig", None) or error
-            is_stores = self._database.is_to_blame(cause)
-            if not is_stores:
-                savepoint.rollback()
-            if is_stores or isinstance(error, StoreError) or not isinstance(error, Exception):
+            with self._database.part(self._connection, unread=unread):
+                yield
+        except Exception as error:
+            if isinstance(error, StoreError) or self._database.is_to_blame(error):
                 raise
+            cause = cause_of(error)
             raise StoreError(f"it cannot be written ({type(cause).__name__}: {cause})") from error
 
     def save(self, run: PackedRun) -> None:
