@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from tracer_hooks.improvement._improver import Improver as Improver
     from tracer_hooks.improvement._improver import improve as improve
     from tracer_hooks.improvement._plan import FEWEST_TASKS as FEWEST_TASKS
-    from tracer_hooks.improvement._plan import JournaledChat as JournaledChat
     from tracer_hooks.improvement._plan import Split as Split
     from tracer_hooks.improvement._prompt_search import BlameSelector as BlameSelector
     from tracer_hooks.improvement._prompt_search import FoundCandidate as FoundCandidate

@@ -9,10 +9,10 @@ import uuid
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from tracer_hooks._guard import guard, logger, warn_once
-from tracer_hooks.frameworks import Adapter, Interventions, RunHost, RunResult, TeamCall
+from tracer_hooks.frameworks import Interventions, RunResult, TeamCall
 from tracer_hooks.frameworks.plain import PlainTeam
 from tracer_hooks.repair import RetryBudget
 from tracer_hooks.replay import retimed, tape_of
@@ -30,10 +30,10 @@ from tracer_hooks.runtime._judging import (
     loop_is_running,
     run_awaitable,
 )
-from tracer_hooks.runtime._options import HookOptions, tags_here
+from tracer_hooks.runtime._options import tags_here
 from tracer_hooks.runtime._prompts import AcceptedPrompts, CallPrompts, prompt_attributes
 from tracer_hooks.runtime._recovery import KeptSteps, Recovery
-from tracer_hooks.runtime._rerunner import Judge, Prepared, TeamSource, rerunner_of_call, weak_call
+from tracer_hooks.runtime._rerunner import Judge, Prepared, TeamSource, rerunner_of_call, weakly
 from tracer_hooks.runtime._store_writer import Part
 from tracer_hooks.runtime._team_run import Attempt, TeamRun
 from tracer_hooks.schema import RunKind, RunOutcome, Trajectory, to_text
@@ -45,22 +45,11 @@ from tracer_hooks.telemetry import (
     unrecorded,
 )
 
+if TYPE_CHECKING:
+    from tracer_hooks.runtime._team_host import TeamHost
+
 _BUDGETS: weakref.WeakKeyDictionary[RunInvocation, RetryBudget] = weakref.WeakKeyDictionary()
 """By the run that goes on in a call: hooked teams in it spend from the same budget."""
-
-
-class CallHost(RunHost, Protocol):
-    """Interface that a call needs of the host of its team's runs."""
-
-    adapter: Adapter
-    options: HookOptions
-    prompts: AcceptedPrompts | None
-    is_off: bool
-    is_tentative: bool
-    is_no_result: Callable[[Any], bool]
-
-    def begins(self, run: TeamRun) -> None:
-        """Note that a call is a run."""
 
 
 @dataclass(eq=False)
@@ -90,7 +79,7 @@ class CallContext:
     Every piece sees to it that a fault of ours in it costs one log line, so that the loop goes on.
     """
 
-    def __init__(self, call: TeamCall, host: CallHost, source: TeamSource) -> None:
+    def __init__(self, call: TeamCall, host: TeamHost, source: TeamSource) -> None:
         self.call = call
         self.adapter = host.adapter
         self.options = host.options
@@ -113,7 +102,8 @@ class CallContext:
         self._info = replace(info, name=self.options.name or info.name)
         self._prompts = self._drawn(host.prompts)
         judge = Judge(self.options.check, self.options.expected)
-        again = functools.partial(rerunner_of_call, weak_call(call), self.adapter, source, judge, self.options.emitter)
+        bare, team, emitter = replace(call, team=None), weakly(call.team), self.options.emitter
+        again = functools.partial(rerunner_of_call, bare, team, self.adapter, source, judge, emitter)
         again.keywords["name"] = self.options.name
         if self._prompts is not None:
             prompts = self._prompts

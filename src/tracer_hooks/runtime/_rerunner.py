@@ -312,21 +312,9 @@ class Rerunner:
         return self._emitter.start_run(start, subject=made.call.team)
 
 
-@dataclass(frozen=True)
-class WeakCall:
-    """A call of the user's that does not keep the team alive."""
-
-    bare: TeamCall
-    team: Callable[[], Any]
-
-
-def weak_call(call: TeamCall) -> WeakCall:
-    """``call``, without keeping its team alive."""
-    return WeakCall(replace(call, team=None), _weakly(call.team))
-
-
 def rerunner_of_call(
-    call: WeakCall,
+    bare: TeamCall,
+    team_of: Callable[[], Any],
     adapter: Adapter,
     source: TeamSource,
     judge: Judge,
@@ -336,11 +324,13 @@ def rerunner_of_call(
     built_with: Callable[[], Mapping[str, str]] = dict,
     name: str | None = None,
 ) -> Rerunner:
-    """A runner that repeats a call of the user's: the same method with the same arguments, on a team made anew."""
-    bare = call.bare
+    """A runner that repeats a call of the user's: the same method with the same arguments, on a team made anew.
+
+    The call comes without its team, which ``team_of`` gives as long as it is there: a rerunner keeps no team alive.
+    """
 
     def make() -> Made:
-        team = call.team()
+        team = team_of()
         if source.factory is None:
             if team is None:
                 raise AdapterError(
@@ -452,7 +442,8 @@ def _closed(
     )
 
 
-def _weakly(team: Any) -> Callable[[], Any]:
+def weakly(team: Any) -> Callable[[], Any]:
+    """Give the team without keeping it alive, where it can be referred to so."""
     try:
         return weakref.ref(team)
     except TypeError:

@@ -42,7 +42,7 @@ class Database(Protocol):
         """A transaction that sees one state of the store and waits for no writer."""
 
     def part(self, connection: sa.Connection, *, unread: bool = False) -> AbstractContextManager[None]:
-        """A part of a transaction, taken back by itself unless the database is to blame; ``unread``: nothing is read."""
+        """A part of a transaction, taken back unless the database is to blame; in one ``unread`` nothing is read."""
 
     def is_to_blame(self, error: BaseException) -> bool:
         """Tell whether an error speaks of the database, and not of the values that it was given."""

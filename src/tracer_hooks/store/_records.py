@@ -161,13 +161,6 @@ class StoredRun(_RunHead):
         return self.trajectory.model_copy(update={"outcome": self.outcome, "outcome_reason": self.outcome_reason})
 
 
-class Learnt(Record):
-    """Remains of deleted runs in a store: their ids, beside what was learnt from them."""
-
-    counts: int = 0
-    """Times that one of them counts for or against a version of prompts."""
-
-
 class RunSummary(_RunHead):
     """One line about a run, read without its trajectory."""
 

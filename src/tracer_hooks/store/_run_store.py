@@ -21,7 +21,6 @@ from tracer_hooks.store._place import Database, Store, add_row, cause_of, insert
 from tracer_hooks.store._prompt_store import count_run
 from tracer_hooks.store._records import (
     SUMMARY_TASK_CHARS,
-    Learnt,
     PackedRun,
     RunCount,
     RunSummary,
@@ -320,14 +319,14 @@ class RunStore(Store):
                 found.update(dict.fromkeys(connection.scalars(attempts.order_by(*_IN_ORDER))))
             return tuple(found)
 
-    def learnt_from(self, *run_ids: str) -> Learnt:
-        """Return what the store holds of runs with exactly these ids beside the runs themselves; deleting leaves it."""
+    def learnt_from(self, *run_ids: str) -> int:
+        """How often runs with exactly these ids count for or against a version of prompts; deleting leaves that."""
         with self._database.read("read what was learnt") as connection:
             counts = 0
             for run_id in run_ids:
                 counted = sa.select(sa.func.count()).select_from(prompt_outcomes)
                 counts += connection.scalar(counted.where(prompt_outcomes.c.run_id == run_id)) or 0
-            return Learnt(counts=counts)
+            return counts
 
     def delete(self, run_id: str, *more: str) -> None:
         """Remove the run with this id, or whose id alone begins with it; :meth:`wipe` removes its last traces.
