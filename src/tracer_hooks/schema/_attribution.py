@@ -414,6 +414,9 @@ class Attribution(Record):
     """Why not: ``no sign of failure``, ``environment fault`` or ``trace too incomplete``."""
     attributor: Text = ""
     """Name and version of the model that answered."""
+    own_labels_right: tuple[int, int] | None = None
+    """In how many of the user's labelled runs the attributor found the step, and of how many, each judged by a fit that
+    had not seen its question; None, and not in its JSON, unless it was fitted to this team and measured so."""
     elapsed_s: float = Field(default=0.0, ge=0)
     """Seconds that the diagnosis took."""
     usage: Usage | None = None
@@ -422,8 +425,9 @@ class Attribution(Record):
     """The diagnosis in other words; None, and not in its JSON, unless it was asked for."""
 
     @model_serializer(mode="wrap")
-    def _without_absent_explanation(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return {name: value for name, value in dump(self).items() if name != "explanation" or value is not None}
+    def _without_what_is_rarely_there(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        rare = ("explanation", "own_labels_right")
+        return {name: value for name, value in dump(self).items() if name not in rare or value is not None}
 
     @property
     def certainty(self) -> Certainty | None:

@@ -78,7 +78,13 @@ def test_the_first_card_says_what_went_wrong_how_sure_and_from_what(page: Elemen
     ("fields", "tone", "title", "sure", "badge"),
     [
         ({"confidence": 0.92}, "failed", "What went wrong", "Clear, confidence 92%", "decisive error step"),
-        ({"confidence": 0.7}, "open", "What went wrong", "Likely, not certain: confidence 70%.", "probably here"),
+        (
+            {"confidence": 0.7, "own_labels_right": (14, 17)},
+            "open",
+            "What went wrong",
+            "Likely, not certain: confidence 70%. Right in 14 of 17 of your labels",
+            "probably here",
+        ),
         ({"confidence": 0.1}, "weak", "Where to look", "Weak: no step reaches a confidence of 65%", "place to start"),
     ],
 )
