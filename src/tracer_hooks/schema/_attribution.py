@@ -167,23 +167,18 @@ def _cut(quote: str) -> str:
 
 def _way(attribution: Attribution) -> str:
     """How the wrong value went on to the answer; empty where nothing was followed."""
-    own = [each for each in attribution.findings if each.step == attribution.step and each.values is not None]
-    claimed = {each.values.claimed for each in own if each.values is not None and each.values.claimed}
-    steps = [
+    own = attribution.blamed_values
+    taken = [
         link.step
         for link in attribution.provenance
-        if link.origin is ValueOrigin.COPIED and link.step != attribution.step and _is_one_of(link.value, claimed)
+        if link.origin is ValueOrigin.COPIED and link.step != attribution.step and link.value in own
     ]
+    steps = list(dict.fromkeys(taken))
     if not steps:
         return ""
     listed = ", ".join(map(str, steps[:-1])) + (" and " if len(steps) > 1 else "") + str(steps[-1])
-    what = repr(next(iter(claimed))) if len(claimed) == 1 else "it"
+    what = repr(min(own)) if len(own) == 1 else "it"
     return f"How {what} reached the answer: step{'s' if len(steps) > 1 else ''} {listed} took it over."
-
-
-def _is_one_of(value: str, claimed: set[str]) -> bool:
-    """Tell whether a value is one of the claimed, which may lack its unit."""
-    return any(value == each or value.startswith(f"{each} ") for each in claimed)
 
 
 class Candidate(Record):
@@ -466,6 +461,16 @@ class Attribution(Record):
         if certainty == "likely":
             return f"Probably: {self.agent}{place}."
         return f"{self.agent} went wrong{place}."
+
+    @property
+    def blamed_values(self) -> frozenset[str]:
+        """Values on the way to the answer that the named step is blamed for: one request may have brought several."""
+        own = [each.values for each in self.findings if each.step == self.step and each.values is not None]
+        claimed = [each.claimed for each in own if each.claimed]
+        here = [link for link in self.provenance if link.step == self.step]
+        wrong = {link.value for link in here if link.origin is ValueOrigin.CONTRADICTING}
+        followed = {link.value for link in self.provenance}  # a claimed value may lack its unit
+        return frozenset(wrong | {value for value in followed for own in claimed if f"{value} ".startswith(f"{own} ")})
 
     @property
     def places(self) -> tuple[Candidate, ...]:
