@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from tracer_hooks._background import in_daemon_thread
 from tracer_hooks._guard import guard, logger, warn_once
 from tracer_hooks.frameworks import Interventions, RunResult, TeamCall
 from tracer_hooks.frameworks.plain import PlainTeam
@@ -48,6 +49,7 @@ from tracer_hooks.telemetry import (
 if TYPE_CHECKING:
     from tracer_hooks.runtime._team_host import TeamHost
 
+_UNASKED = Undecided("the check could not be asked")
 _BUDGETS: weakref.WeakKeyDictionary[RunInvocation, RetryBudget] = weakref.WeakKeyDictionary()
 """By the run that goes on in a call: hooked teams in it spend from the same budget."""
 
@@ -124,20 +126,24 @@ class CallContext:
 
     def ask(self, opened: OpenAttempt, result: RunResult) -> Ruling | None:
         """Ask whether the run did what it should, in synchronous code; None where nothing says so."""
-        check = self.options.check
-        if check is None or result.interrupted:
-            return self._by_expected_answer(result)
-        # Inside the root span, so that what the check traces belongs to the run; but what it calls is no step of it.
-        with opened.run.active(), unrecorded():
-            return ask_check(check, result, self.call.task)
+        with guard("ask the check"):
+            check = self.options.check
+            if check is None or result.interrupted:
+                return self._by_expected_answer(result)
+            # Inside the root span: what the check traces belongs to the run, but what it calls is no step of it.
+            with opened.run.active(), unrecorded():
+                return ask_check(check, result, self.call.task)
+        return _UNASKED
 
     async def ask_async(self, opened: OpenAttempt, result: RunResult) -> Ruling | None:
         """The same in asynchronous code."""
-        check = self.options.check
-        if check is None or result.interrupted:
-            return self._by_expected_answer(result)
-        with opened.run.active(), unrecorded():
-            return await ask_check_async(check, result, self.call.task)
+        with guard("ask the check"):
+            check = self.options.check
+            if check is None or result.interrupted:
+                return self._by_expected_answer(result)
+            with opened.run.active(), unrecorded():
+                return await ask_check_async(check, result, self.call.task)
+        return _UNASKED
 
     def judge(self, result: RunResult, ruling: Ruling | None) -> JudgedRunOutcome:
         """The outcome that follows."""
@@ -246,6 +252,25 @@ class CallContext:
     def leaves_work(self) -> bool:
         """Tell whether anything is left to do once the last attempt is closed."""
         return self.run.last.outcome is RunOutcome.FAILED or self.options.config.store is not None
+
+    def conclude_now(self) -> None:
+        """Diagnose and store the call before it returns, unless the background was asked for."""
+        if self.leaves_work and self.options.diagnose == "background":
+            self._conclude_in_background()
+        else:
+            self.conclude()
+
+    async def conclude_later(self) -> None:
+        """The same in the background, unless the call is to wait for it: saving, too, is kept off the event loop."""
+        if not self.leaves_work:  # no need to wake another thread
+            self.finish()
+        elif self.options.diagnose == "inline":
+            await in_daemon_thread(self.conclude, "tracer-hooks-diagnose")
+        else:
+            self._conclude_in_background()
+
+    def _conclude_in_background(self) -> None:
+        self.later(self.conclude, diagnoses=self.run.last.outcome is RunOutcome.FAILED)
 
     def conclude(self) -> None:
         """Diagnose the last attempt, and :meth:`finish`."""
