@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tracer_hooks.runtime._hook import host_of as host_of
     from tracer_hooks.runtime._hook import is_built_team as is_built_team
     from tracer_hooks.runtime._hook import last_run as last_run
+    from tracer_hooks.runtime._hook import required_in as required_in
     from tracer_hooks.runtime._hook import unhook as unhook
     from tracer_hooks.runtime._judging import Check as Check
     from tracer_hooks.runtime._judging import Expected as Expected

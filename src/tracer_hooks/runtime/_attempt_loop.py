@@ -133,7 +133,8 @@ class CallTeam:
                 value = self._source()
         except Exception as error:
             return _failed(error)
-        if isinstance(self.context.call.team, PlainTeam) and _is_continued(value):
+        goes_on = inspect.isawaitable(value) or inspect.isgenerator(value) or inspect.isasyncgen(value)
+        if isinstance(self.context.call.team, PlainTeam) and goes_on:
             return ContinuedCall(value)
         return self._ended(value)
 
@@ -217,10 +218,6 @@ Action = Act | CallTeam
 
 def _failed(error: Exception) -> CallOutcome:
     return CallOutcome(error=without_own_frames(error))
-
-
-def _is_continued(value: Any) -> bool:
-    return inspect.isawaitable(value) or inspect.isgenerator(value) or inspect.isasyncgen(value)
 
 
 Actions = Generator[Action, Any, Any]

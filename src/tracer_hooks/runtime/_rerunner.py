@@ -75,6 +75,8 @@ class TeamSource:
 
     Attributes:
         factory: Builds the team, as it was given.
+        has_arguments: Whether the user gave the factory arguments.
+        takes_prompts: Whether teams can be built with other instructions.
     """
 
     def __init__(
@@ -88,17 +90,8 @@ class TeamSource:
         self.factory = factory
         self._as_team = as_team
         self._args, self._kwargs = args, dict(kwargs or {})
-        self._takes_prompts = factory is not None and "prompts" in inspect.signature(factory).parameters
-
-    @property
-    def has_arguments(self) -> bool:
-        """Tell whether the user gave the factory arguments."""
-        return bool(self._args or self._kwargs)
-
-    @property
-    def takes_prompts(self) -> bool:
-        """Tell whether teams can be built with other instructions."""
-        return self._takes_prompts
+        self.has_arguments = bool(args or kwargs)
+        self.takes_prompts = factory is not None and "prompts" in inspect.signature(factory).parameters
 
     def anew(self, prompts: Mapping[str, str] = _NONE) -> Any:
         """A team of its own for a replay, built as the user's was; with other instructions where it takes them."""
@@ -106,7 +99,7 @@ class TeamSource:
 
     def takes_prompts_for(self, agents: Collection[str]) -> bool:
         """Tell whether teams can be built, without waiting, with other instructions for agents without the user's."""
-        if self.factory is None or not self._takes_prompts or inspect.iscoroutinefunction(self.factory):
+        if self.factory is None or not self.takes_prompts or inspect.iscoroutinefunction(self.factory):
             return False
         given = inspect.signature(self.factory).bind_partial(*self._args, **self._kwargs).arguments.get("prompts")
         return not set(given or ()) & set(agents)
@@ -135,13 +128,13 @@ class TeamSource:
         if self.factory is None:
             return _with_instructions(adapter, Prepared(team), prompts)
         prepared = Prepared(self._as_team(made), is_new=True)
-        return prepared if self._takes_prompts else _with_instructions(adapter, prepared, prompts)
+        return prepared if self.takes_prompts else _with_instructions(adapter, prepared, prompts)
 
     def _make(self, prompts: Mapping[str, str]) -> Any:
         """Call the factory; the user's own ``prompts`` stay, ours are laid over them."""
         if self.factory is None:
             return None
-        if not (self._takes_prompts and prompts):
+        if not (self.takes_prompts and prompts):
             return self.factory(*self._args, **self._kwargs)
         bound = inspect.signature(self.factory).bind_partial(*self._args, **self._kwargs)
         bound.apply_defaults()  # the default of `prompts`, too: ours are laid over it

@@ -269,8 +269,8 @@ def warn_of_store(place: StorePlace, error: StoreError | OSError, what: str) -> 
     if isinstance(error, StoreError) and error.is_of_place:
         warn_once(
             f"store {place}",
-            "tracer-hooks cannot use the run store at present. Runs wait in memory and are tried again, and teams have "
-            "their own prompts and the attributors that are here: %s",
+            "tracer-hooks does not use the run store at present: it keeps runs in memory and tries again, and reads no "
+            "prompts or attributors from it: %s",
             error,
         )
     else:

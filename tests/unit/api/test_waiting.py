@@ -239,8 +239,8 @@ def test_a_failing_store_is_left_alone_and_said_once(
     for number in range(10):
         hooked(str(number))
     assert len(opened) == 1
-    assert [message.partition(".")[0] for message in caplog.messages] == [
-        "tracer-hooks cannot use the run store at present"
+    assert [message.partition(": ")[0] for message in caplog.messages] == [
+        "tracer-hooks does not use the run store at present"
     ]
     assert not tracer_hooks.flush(10)
     folder.unlink()
