@@ -31,7 +31,6 @@ from tracer_hooks.telemetry._foreign_messages import (
 )
 from tracer_hooks.telemetry._foreign_roles import (
     INTERNAL,
-    SpanForest,
     choose_teams,
     find_agents,
     find_outer_teams,
@@ -44,6 +43,7 @@ from tracer_hooks.telemetry._records import (
     EXCEPTION_EVENTS,
     USAGE_KEYS,
     Message,
+    SpanForest,
     SpanRecord,
     SpanStatus,
     decode_json,
