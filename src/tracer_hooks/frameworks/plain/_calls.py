@@ -239,6 +239,9 @@ class Seam(ABC, Generic[Request, Reply]):
         """The reply in place of what the call raised; None to raise it."""
         return None
 
+    def learn(self, value: Any) -> None:
+        """Note what the function really returned, also where nothing intervenes."""
+
     @abstractmethod
     def give(self, reply: Reply, value: Any) -> Any:
         """Give the caller a reply in place of ``value``, which is None where there was none."""
@@ -269,8 +272,6 @@ def with_seam(function: Callable[..., Any], seam: Seam[Any, Any]) -> Callable[..
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         request, reply, (args, kwargs) = ask_before(seam, args, kwargs)
-        if request is None:
-            return function(*args, **kwargs)
         if reply is not None:
             return seam.give(reply, None)
         try:
@@ -284,8 +285,6 @@ def with_seam(function: Callable[..., Any], seam: Seam[Any, Any]) -> Callable[..
     @functools.wraps(function)
     async def acall(*args: Any, **kwargs: Any) -> Any:
         request, reply, (args, kwargs) = ask_before(seam, args, kwargs)
-        if request is None:
-            return await function(*args, **kwargs)
         if reply is not None:
             return seam.give(reply, None)
         return await _await_with_seam(seam, request, function(*args, **kwargs))
@@ -321,12 +320,13 @@ async def _await_with_seam(seam: Seam[Any, Any], request: Any, coroutine: Corout
 
 
 def _after(seam: Seam[Any, Any], request: Any, value: Any) -> Any:
-    reply = guarded_seam(lambda: seam.returned(request, value), None)
+    guarded_seam(lambda: seam.learn(value), None)
+    reply = None if request is None else guarded_seam(lambda: seam.returned(request, value), None)
     return value if reply is None else seam.give(reply, value)
 
 
 def _after_error(seam: Seam[Any, Any], request: Any, error: Exception) -> Any:
-    reply = guarded_seam(lambda: seam.raised(request, error), None)
+    reply = None if request is None else guarded_seam(lambda: seam.raised(request, error), None)
     if reply is None:
         raise error
     return seam.give(reply, None)

@@ -162,9 +162,7 @@ def model(function: Callable[..., Any] | None = None, /, *, name: str = "") -> A
 
     def decorate(target: F) -> F:
         seam = ModelSeam(target, name, to_messages=_prompt, to_reply=_reply)
-        return cast(
-            F, wrap(with_stream_seam(seam.shape.learning(target), seam), _ModelCall(target, name or target.__name__))
-        )
+        return cast(F, wrap(with_stream_seam(target, seam), _ModelCall(target, name or target.__name__)))
 
     return decorate if function is None else decorate(cast(Any, function))
 
