@@ -372,7 +372,13 @@ class _Spans:
             turn_id,
             chat,
             (start + failed, max(start + failed, end)),
-            {**common, **_request(step), **_response(step, reply), semconv.ERROR_TYPE: step.error_type},
+            {
+                **common,
+                **_request(step),
+                semconv.OUTPUT_MESSAGES: [reply.to_message()],
+                **usage_attributes(step.usage),
+                semconv.ERROR_TYPE: step.error_type,
+            },
             error=step.error if step.kind is StepKind.ERROR else None,
         )
         for position, call in enumerate(calls):
@@ -455,13 +461,6 @@ def _unused(name: str, taken: set[str | None]) -> str:
 def _request(step: Step) -> dict[str, Any]:
     shown = [text_message("user", item.text, name=item.source) for item in step.inputs if item.text is not None]
     return {semconv.REQUEST_MODEL: step.model, semconv.INPUT_MESSAGES: shown or None}
-
-
-def _response(step: Step, reply: ChatReply) -> dict[str, Any]:
-    return {
-        semconv.OUTPUT_MESSAGES: [reply.to_message()],
-        **usage_attributes(step.usage),
-    }
 
 
 def _tool(call: ToolCall) -> dict[str, Any]:
