@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from enum import StrEnum
 from html import escape
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple
 
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
@@ -17,32 +17,25 @@ from tracer_hooks.schema._trajectory import SCHEMA_VERSION, Json, Record, Text, 
 class ErrorMode(StrEnum):
     """Way in which a team of agents goes wrong: one of the 14 MAST modes. The value is MAST's code, ``"FM-1.1"``."""
 
-    _title: str
-
-    def __new__(cls, code: str, title: str) -> Self:
-        mode = str.__new__(cls, code)
-        mode._value_, mode._title = code, title
-        return mode
-
-    FM_1_1 = "FM-1.1", "disobey task specification"
-    FM_1_2 = "FM-1.2", "disobey role specification"
-    FM_1_3 = "FM-1.3", "step repetition"
-    FM_1_4 = "FM-1.4", "loss of conversation history"
-    FM_1_5 = "FM-1.5", "unaware of termination conditions"
-    FM_2_1 = "FM-2.1", "conversation reset"
-    FM_2_2 = "FM-2.2", "fail to ask for clarification"
-    FM_2_3 = "FM-2.3", "task derailment"
-    FM_2_4 = "FM-2.4", "information withholding"
-    FM_2_5 = "FM-2.5", "ignored other agent's input"
-    FM_2_6 = "FM-2.6", "reasoning-action mismatch"
-    FM_3_1 = "FM-3.1", "premature termination"
-    FM_3_2 = "FM-3.2", "no or incomplete verification"
-    FM_3_3 = "FM-3.3", "incorrect verification"
+    FM_1_1 = "FM-1.1"
+    FM_1_2 = "FM-1.2"
+    FM_1_3 = "FM-1.3"
+    FM_1_4 = "FM-1.4"
+    FM_1_5 = "FM-1.5"
+    FM_2_1 = "FM-2.1"
+    FM_2_2 = "FM-2.2"
+    FM_2_3 = "FM-2.3"
+    FM_2_4 = "FM-2.4"
+    FM_2_5 = "FM-2.5"
+    FM_2_6 = "FM-2.6"
+    FM_3_1 = "FM-3.1"
+    FM_3_2 = "FM-3.2"
+    FM_3_3 = "FM-3.3"
 
     @property
     def title(self) -> str:  # type: ignore[override]  # str.title() is of no use on a code
         """The mode's name in words, for example ``"step repetition"``."""
-        return self._title
+        return _TITLES[self]
 
     @property
     def definition(self) -> str:
@@ -55,6 +48,22 @@ class ErrorMode(StrEnum):
         return {"1": "specification issues", "2": "inter-agent misalignment", "3": "task verification"}[self[3]]
 
 
+_TITLES = {
+    ErrorMode.FM_1_1: "disobey task specification",
+    ErrorMode.FM_1_2: "disobey role specification",
+    ErrorMode.FM_1_3: "step repetition",
+    ErrorMode.FM_1_4: "loss of conversation history",
+    ErrorMode.FM_1_5: "unaware of termination conditions",
+    ErrorMode.FM_2_1: "conversation reset",
+    ErrorMode.FM_2_2: "fail to ask for clarification",
+    ErrorMode.FM_2_3: "task derailment",
+    ErrorMode.FM_2_4: "information withholding",
+    ErrorMode.FM_2_5: "ignored other agent's input",
+    ErrorMode.FM_2_6: "reasoning-action mismatch",
+    ErrorMode.FM_3_1: "premature termination",
+    ErrorMode.FM_3_2: "no or incomplete verification",
+    ErrorMode.FM_3_3: "incorrect verification",
+}
 _DEFINITIONS = {
     ErrorMode.FM_1_1: "The agent departs from a stated requirement or constraint of the task.",
     ErrorMode.FM_1_2: "The agent acts outside the role and duties it was given.",
