@@ -86,7 +86,7 @@ def test_tokens_of_the_judge_count_also_for_tries_that_the_surroundings_failed(t
 
     answers = iter(["no route", "no route", "It is 42."])
     spending = Spending(CostCap(max_tokens=200))
-    options = TrialOptions(attributor=Judge(), backoff_s=0.0)
+    options = ImproveOptions(attributor=Judge(), backoff_s=0.0)
     made = TeamTrials(PromptedTeam(lambda task: next(answers)), Journal(tmp_path), spending, options)
     (run,) = made.run([TASK], {})
     assert (run.usage.total, spending.tokens) == (200, 200)
