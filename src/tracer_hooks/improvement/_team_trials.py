@@ -64,10 +64,10 @@ class PromptedTeam:
         """Tell whether an answer that was given before passes; not where the check cannot judge such a task."""
         try:
             judge = judge_of(self._target, check_for(self._target, task, self._check))
-            verdict = judge.verdict(RunResult(text=answer, native=answer), task.text)
+            ruling = judge.ruling(RunResult(text=answer, native=answer), task.text)
         except (ConfigError, ReplayError):
             return False
-        return verdict is not None and verdict.passed
+        return isinstance(ruling, Verdict) and ruling.passed
 
     def run(self, task: SuiteTask, prompts: Mapping[str, str]) -> Trial:
         """Run it once on ``task``."""

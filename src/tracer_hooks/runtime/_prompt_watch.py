@@ -6,7 +6,6 @@ import functools
 import math
 import time
 from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -102,9 +101,12 @@ class TeamPrompts:
         return open_prompts(self._place, _BUSY_S)
 
     def _refresh(self) -> None:
-        began = time.monotonic()
-        _within_patience(self._place, self._refresh_now)
-        if self._fresh_until < began:  # a server is still to answer: nobody else asks it meanwhile
+        if isinstance(self._place, Path):
+            self._refresh_now()
+            return
+        began = time.monotonic()  # a server may not answer for long: in a thread that nobody waits for longer than that
+        start_daemon(self._refresh_now, "tracer-hooks-prompts").join(SERVER_PATIENCE_S)
+        if self._fresh_until < began:  # it is still to answer: nobody else asks it meanwhile
             self._fresh_until = time.monotonic() + _FAILED_S
 
     def _refresh_now(self) -> None:
@@ -183,23 +185,7 @@ def open_prompts(place: StorePlace, busy_s: float) -> PromptStore:
 @functools.cache
 def warm_up(place: StorePlace) -> None:
     """Read the store once where there is one: the first call, in an event loop perhaps, need not wait for imports."""
-    if not isinstance(place, Path) or place.exists():
-        _within_patience(place, functools.partial(_look, place))
-
-
-def _look(place: StorePlace) -> None:
-    try:
-        open_prompts(place, PATIENCE_S).teams()
-    except StoreError as error:
-        warn_of_store(place, error, "uses the team's own prompts")
-
-
-def _within_patience(place: StorePlace, read: Callable[[], None]) -> None:
-    """Read a file here; a server, which may not answer for long, in a thread that nobody waits for longer than that."""
-    if isinstance(place, Path):
-        read()
-    else:
-        start_daemon(read, "tracer-hooks-prompts").join(SERVER_PATIENCE_S)
+    TeamPrompts(place, "").current()
 
 
 def _watch_of(version: PromptVersion) -> PromptWatch:

@@ -25,7 +25,6 @@ from tracer_hooks.frameworks import (
     RunHost,
     RunResult,
     TeamCall,
-    Verdict,
 )
 from tracer_hooks.frameworks.plain import PlainTeam, declared_agents
 from tracer_hooks.replay import Trial, tape_of
@@ -178,19 +177,8 @@ class Judge:
     expected: Expected | None = None
     """The expected answer; decides where there is no check."""
 
-    def verdict(self, result: RunResult, task: str) -> Verdict | None:
-        """Judge by the check; None without one.
-
-        Raises:
-            CheckError: As :func:`unjudged` says.
-        """
-        ruling = self.ruling(result, task)
-        if isinstance(ruling, Undecided):
-            raise unjudged(ruling, result)
-        return ruling
-
     def ruling(self, result: RunResult, task: str) -> Ruling | None:
-        """The same without an exception."""
+        """Judge by the check, else by the expected answer; None without either."""
         if self.check is not None:
             return ask_check(self.check, result, task)
         reference = expected_answer(self.expected, task)

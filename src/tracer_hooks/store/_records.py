@@ -245,8 +245,8 @@ def _row_of(run: StoredRun) -> dict[str, Any]:
         "parent_id": None if run.parent is None else run.parent.run_id,
         "source": None if run.source is None else run.source.model_dump_json(exclude_defaults=True),
         **attribution_columns(run.attribution),
-        **repair_columns(run.repair),
-        **tape_columns(run.tape),
+        "rewrite": None if run.repair is None else pack(json.dumps(to_json_value(run.repair))),
+        "tape": None if run.tape is None else pack(json.dumps(run.tape)),
     }
 
 
@@ -270,11 +270,6 @@ def attribution_columns(attribution: Attribution | None) -> dict[str, Any]:
     }
 
 
-def repair_columns(repair: Mapping[str, Json] | None) -> dict[str, Any]:
-    """The column that holds what was tried."""
-    return {"rewrite": None if repair is None else pack(json.dumps(to_json_value(repair)))}
-
-
 def _repair_of(packed: bytes | None) -> dict[str, Any] | None:
     """Return what was tried; of a run stored before there were repairs, its prompt rewrite in the same shape."""
     if not packed:
@@ -291,11 +286,6 @@ def _repair_of(packed: bytes | None) -> dict[str, Any] | None:
     repair = {"strategy": "instructions", **{key: value for key, value in instructions.items() if value is not None}}
     trial = {"repair": repair, "outcome": "succeeded" if data.get("kept") else "failed"}
     return {"trials": [trial], "stopped": data.get("decision") or ""}
-
-
-def tape_columns(tape: Mapping[str, Json] | None) -> dict[str, Any]:
-    """The column that holds a tape."""
-    return {"tape": None if tape is None else pack(json.dumps(tape))}
 
 
 def run_of(row: Mapping[Any, Any]) -> StoredRun:

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from tracer_hooks._guard import warn_once
 from tracer_hooks.config import Retention
 from tracer_hooks.errors import StoreError
-from tracer_hooks.schema import Attribution, Json, RunKind, RunOutcome
+from tracer_hooks.schema import Attribution, RunKind, RunOutcome
 from tracer_hooks.store._packing import DAY_US, EPOCH_DAY, from_microseconds, to_microseconds
 from tracer_hooks.store._place import Database, Store, add_row, cause_of, insert_into
 from tracer_hooks.store._prompt_store import count_run
@@ -28,11 +28,9 @@ from tracer_hooks.store._records import (
     attribution_columns,
     attribution_of,
     count_of,
-    repair_columns,
     run_of,
     summary_of,
     tags_column,
-    tape_columns,
 )
 from tracer_hooks.store._tables import ADDED_IN, prompt_outcomes, runs, version_of_file
 
@@ -40,7 +38,7 @@ if TYPE_CHECKING:
     from tracer_hooks.store._prompt_records import PromptOutcome
 
 _MATCHES_SHOWN = 5
-_OPTIONAL = {"attribution": attribution_columns(None), "rewrite": repair_columns(None), "tape": tape_columns(None)}
+_OPTIONAL = {"attribution": tuple(attribution_columns(None)), "rewrite": ("rewrite",), "tape": ("tape",)}
 """What of a run stays where a later save has none of it: by the column that says so, the columns."""
 _IN_ORDER = (runs.c.attempt, runs.c.started_us, runs.c.run_id)
 """The order of the attempts of a call."""
@@ -293,12 +291,8 @@ class RunStore(Store):
     def set_attribution(self, run_id: str, attribution: Attribution | None) -> None:
         """Put a diagnosis in place of the run's present one; None removes it."""
         with self._database.write("save the diagnosis") as connection:
-            _update(connection, run_id, attribution_columns(attribution))
-
-    def set_repair(self, run_id: str, repair: Mapping[str, Json] | None) -> None:
-        """Put what was tried to recover the call in place of what is kept with the run; None removes it."""
-        with self._database.write("save what was tried") as connection:
-            _update(connection, run_id, repair_columns(repair))
+            wanted = runs.c.run_id == _find_id(connection, run_id)
+            connection.execute(runs.update().where(wanted).values(**attribution_columns(attribution)))
 
     def find_id(self, run_id: str) -> str:
         """The id of the run that ``run_id`` names or begins, which is not read: it may be damaged.
@@ -413,11 +407,6 @@ def _find_id(connection: sa.Connection, wanted: str) -> str:
         raise StoreError(f"no run {wanted!r}, expected a run id or the beginning of one. Run: tracer-hooks runs list")
     shown = ", ".join(map(repr, found[:_MATCHES_SHOWN])) + (", ..." if len(found) > _MATCHES_SHOWN else "")
     raise StoreError(f"{wanted!r} is the beginning of several runs ({shown}). Next: give more of the run id")
-
-
-def _update(connection: sa.Connection, run_id: str, values: Mapping[str, Any]) -> None:
-    """Set columns of the run that ``run_id`` names or begins."""
-    connection.execute(runs.update().where(runs.c.run_id == _find_id(connection, run_id)).values(**values))
 
 
 def _fallen_out(connection: sa.Connection, which: Retention, limit: int | None) -> tuple[RunSummary, ...]:
