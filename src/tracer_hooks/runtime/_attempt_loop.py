@@ -97,8 +97,8 @@ def _is_ours(trace: TracebackType) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Act:
-    """One thing to do beside the team's own call; an exception that leaves it breaks the call off."""
+class CallWork:
+    """One piece of work beside the team's own call; an exception that leaves it breaks the call off."""
 
     what: str
     """In words."""
@@ -213,7 +213,7 @@ class AsyncItems:
         return self._steps
 
 
-Action = Act | CallTeam
+Action = CallWork | CallTeam
 
 
 def _failed(error: Exception) -> CallOutcome:
@@ -323,15 +323,15 @@ class AttemptLoop:
         while attempt is not None and self._retries and context.wants_retry(attempt):
             prepare = functools.partial(context.prepare_retry, attempt)  # work of seconds: off the event loop
             prepare_later = functools.partial(in_daemon_thread, prepare, "tracer-hooks-retry")
-            is_prepared: bool = yield Act(what="prepare a retry", now=prepare, later=prepare_later)
+            is_prepared: bool = yield CallWork(what="prepare a retry", now=prepare, later=prepare_later)
             if not is_prepared:
                 break
             self.stage = Stage.PREPARED
             seconds = context.recovery.wait_s
             if seconds > 0:  # the environment failed and may come back
                 ways = functools.partial(time.sleep, seconds), functools.partial(asyncio.sleep, seconds)
-                yield Act(what="wait", now=ways[0], later=ways[1])
-            reopened: OpenAttempt | None = yield Act(
+                yield CallWork(what="wait", now=ways[0], later=ways[1])
+            reopened: OpenAttempt | None = yield CallWork(
                 what="reopen",
                 now=functools.partial(context.reopen, opened),
                 later=functools.partial(context.reopen_async, opened),
@@ -344,7 +344,7 @@ class AttemptLoop:
         if attempt is not None:
             if not self._retries:
                 context.leave_failed(attempt)
-            yield Act(what="conclude", now=context.conclude_now, later=context.conclude_later)
+            yield CallWork(what="conclude", now=context.conclude_now, later=context.conclude_later)
 
     def _attempt(self, opened: OpenAttempt) -> Generator[Action, Any, Attempt | None]:
         """One attempt; None when it turned out to be no run."""
@@ -354,7 +354,7 @@ class AttemptLoop:
         if ended.error is not None:
             judged = judge_error(ended.error)
         elif ended.result is not None and context.is_run(opened, ended):
-            ruling = yield Act(
+            ruling = yield CallWork(
                 what="ask the check",
                 now=functools.partial(context.ask, opened, ended.result),
                 later=functools.partial(context.ask_async, opened, ended.result),
