@@ -209,15 +209,8 @@ def version_of(row: Mapping[Any, Any], *, is_pinned: bool, tallies: Mapping[str,
 
 def outcome_columns(outcome: PromptOutcome) -> dict[str, Any]:
     """``outcome`` as column values."""
-    return {
-        "run_id": outcome.run_id,
-        "arm": outcome.arm.value,
-        "phase": outcome.phase.value,
-        "passed": outcome.passed,
-        "score": outcome.score,
-        "counted_us": to_microseconds(outcome.counted_at),
-        "task": outcome.task,
-    }
+    told = outcome.model_dump(mode="json", exclude={"counted_at"})
+    return {**told, "counted_us": to_microseconds(outcome.counted_at)}
 
 
 def outcome_of(row: Mapping[Any, Any]) -> PromptOutcome:
