@@ -345,7 +345,7 @@ def _lanes(
     own = [name for name in acted if name in kept]
     lane_of = {name: own.index(name) if name in kept else len(own) for name in acted}
     lanes: list[View] = [
-        dict(agent=one_line(name, 80), steps=counts[name], place=places.get(f"agent {name}", "")) for name in own
+        dict(agent=one_line(name, 80), steps=counts[name], place=_file(places.get(f"agent {name}", ""))) for name in own
     ]
     others = [name for name in acted if name not in kept]
     if others:
@@ -353,6 +353,11 @@ def _lanes(
     for at, lane in enumerate(lanes):
         lane["y"] = _TOP + LANE * at + LANE // 2
     return lanes, lane_of
+
+
+def _file(place: str) -> str:
+    """File and line without the folders, for which a lane's head has no room; the steps have them."""
+    return place.replace("\\", "/").rpartition("/")[2]
 
 
 def _has_failed(step: Step) -> bool:

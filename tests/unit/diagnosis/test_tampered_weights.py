@@ -26,6 +26,7 @@ MODEL = {
     "steps": {"shared": LOGIT, "by_kind": {"teams that take turns": LOGIT}},
     "agents_seen": ["a"],
     "labels": 5,
+    "right": None,
 }
 Place = tuple[str | int, ...]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,6 +68,7 @@ def adapt(cases: Sequence[FitCase], *, seed: int) -> StructuralModel:
         _logits_on(cases, scale=_sharpness(unseen)),
         agents_seen=frozenset(fold(agent) for case in cases for agent in case.agents),
         labels=len(cases),
+        right=None,
     )
 
 
@@ -180,7 +181,7 @@ def fit_structural(
         fitted_agent=float(agent_after),
         chosen="halfway from the prior as shipped to what the labels teach",
     )
-    return model, report
+    return replace(model, right=(int(right[proven, 0].sum()), sum(proven))), report
 
 
 def cases_of(labeled: Sequence[LabeledTrajectory]) -> list[FitCase]:

@@ -77,16 +77,22 @@ class StructuralModel:
     """Names of the agents in the labelled runs, folded."""
     labels: Annotated[int, Field(ge=0)]
     """Labelled runs that it was fitted to."""
+    right: tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=1)]] | None
+    """In how many of them fits without their question found the step, and of how many; None where none was tried."""
 
     @property
     def is_fitted(self) -> bool:
         """Tell whether labels have gone into it, so that its beliefs are probabilities."""
         return self.labels > 0
 
-    def vouches_for(self, agents: Iterable[str]) -> bool:
-        """Tell whether it knows how sure it is of a run: enough labels, and half of the agents or more among them."""
+    def knows(self, agents: Iterable[str]) -> bool:
+        """Tell whether half of the agents or more are among those of the labelled runs."""
         names = {fold(agent) for agent in agents}
-        return self.labels >= ENOUGH_LABELS and 2 * len(names & self.agents_seen) >= len(names) > 0
+        return 2 * len(names & self.agents_seen) >= len(names) > 0
+
+    def vouches_for(self, agents: Iterable[str]) -> bool:
+        """Tell whether it knows how sure it is of a run: of a team that it knows, from enough labels."""
+        return self.labels >= ENOUGH_LABELS and self.knows(agents)
 
     def to_json(self) -> dict[str, Any]:
         """As plain JSON."""
@@ -112,7 +118,7 @@ class StructuralModel:
         return model
 
 
-SHIPPED = StructuralModel(KindLogits(ConditionalLogit({}, 1.0), {}), frozenset(), 0)
+SHIPPED = StructuralModel(KindLogits(ConditionalLogit({}, 1.0), {}), frozenset(), 0, None)
 """The prior alone."""
 
 
