@@ -73,10 +73,6 @@ def test_a_run_with_a_finding_looks_failed(failed: Trajectory) -> None:
             ("coder", "Assuming 400 rows, as asked, it is more."),
             task="Assume that the export has 400 rows. More than 300?",
         ),
-        run(
-            *[("operator", "The export is still running, as was to be expected.")] * 3,
-            ("operator", "It has 412 rows now."),
-        ),
     ],
     ids=[
         "no steps",
@@ -85,7 +81,6 @@ def test_a_run_with_a_finding_looks_failed(failed: Trajectory) -> None:
         "a person closes",
         "agreement in the end",
         "the task asks to assume",
-        "waiting",
     ],
 )
 def test_harmless_forms_are_not_blamed(harmless: Trajectory) -> None:

@@ -13,7 +13,7 @@ from tracer_hooks.diagnosis._reading._errors import error_line, outage_at
 from tracer_hooks.diagnosis._reading._run import RunReading
 from tracer_hooks.diagnosis._wording import readable
 from tracer_hooks.diagnosis.findings import find_in
-from tracer_hooks.diagnosis.ranking._signals import DECISIVE, MODERATE, Family, mode_in
+from tracer_hooks.diagnosis.ranking._signals import DECISIVE, MODERATE, STRONG, Family, mode_in
 from tracer_hooks.diagnosis.ranking._view import View
 from tracer_hooks.schema import (
     ENVIRONMENT_FAULT,
@@ -49,7 +49,8 @@ def refusal_in(view: View) -> Refusal | None:
 
     A run that is known to have failed has a cause, unless the model endpoint broke down under it. In one that is known
     to have succeeded nobody is blamed; one that was stopped from outside needs a decisive signal of a rule. Any other
-    looks failed where something is found in it, more than where its answer comes from.
+    looks failed where something is found in it, more than where its answer comes from, where an agent assumes its data,
+    and where it goes on after an error.
     """
     outage = outage_at(view.run)
     if outage is not None:
@@ -64,7 +65,10 @@ def refusal_in(view: View) -> Refusal | None:
     if view.trajectory.outcome_reason in _STOPPED:
         looks_failed = any(one.weight >= DECISIVE for one in view.signals if one.family is not Family.POSITION)
     else:
-        looks_failed = any(each.kind is not FindingKind.ANSWER_ORIGIN for each in find_in(view.run))
+        looks_failed = any(each.kind is not FindingKind.ANSWER_ORIGIN for each in find_in(view.run)) or any(
+            one.family is Family.ASSUMPTION or (one.family is Family.ERROR and one.weight >= STRONG)
+            for one in view.signals
+        )
     return None if looks_failed else Refusal(NO_FAULT)
 
 

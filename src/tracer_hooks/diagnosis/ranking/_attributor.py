@@ -109,7 +109,7 @@ class StructuralAttributor:
 
         return cls(read_saved(directory, name=cls.name, version=SAVED, make=made))
 
-    def _belief(self, view: View, scores: StepScores) -> list[float]:
+    def _belief(self, view: View, scores: StepScores) -> Sequence[float]:
         """How sure each step is."""
         belief = scores.belief()
         if self._model.is_fitted:

@@ -23,7 +23,7 @@ _STRENGTH = 20.0
 """Precision of the prior on the shared weights."""
 _KIND = 4.0
 """How much more strongly a kind of team is held to the shared weights than those are to 0."""
-_TAUGHT = 0.5
+_TAUGHT = 2 / 3
 """How far a fit goes from the shipped prior to what the labels teach."""
 _SHARPNESS, _SHARPNESS_PULL = 0.8, 10.0
 """A logit is a little too sure of what it has not seen, and how strongly that is believed, in labelled trajectories."""
@@ -49,9 +49,9 @@ class FitCase:
 def adapt(cases: Sequence[FitCase], *, seed: int) -> StructuralModel:
     """Fit what ranks steps, and how sure it is.
 
-    The logit learns from the labels of all kinds of teams at once, each kind with its own departure, and half of what
-    it learns is believed. How sure it is comes from logits that had not seen the question: all weights are scaled so
-    that their beliefs in the labelled steps are likeliest.
+    The logit learns from the labels of all kinds of teams at once, each kind with its own departure, and two thirds
+    of what it learns are believed. How sure it is comes from logits that had not seen the question: all weights are
+    scaled so that their beliefs in the labelled steps are likeliest.
 
     Args:
         cases: Of two questions or more.
@@ -100,11 +100,11 @@ def _logits_on(cases: Sequence[FitCase], *, scale: float = 1.0) -> KindLogits:
     )
     names = cases[0].run.names
     return KindLogits(
-        _halfway(shared, names, scale), {kind: _halfway(own, names, scale) for kind, own in by_kind.items()}
+        _towards(shared, names, scale), {kind: _towards(own, names, scale) for kind, own in by_kind.items()}
     )
 
 
-def _halfway(weights: NDArray[np.float64], names: tuple[str, ...], scale: float) -> ConditionalLogit:
+def _towards(weights: NDArray[np.float64], names: tuple[str, ...], scale: float) -> ConditionalLogit:
     """The logarithmic pool of the prior and the logit of these weights, which is a logit itself."""
     taught = {name: scale * _TAUGHT * float(own) for name, own in zip(names, weights[:-1], strict=True)}
     kept = {name: own for name, own in taught.items() if abs(own) > 1e-6}
@@ -179,7 +179,7 @@ def fit_structural(
         shipped_agent=float(agent_before),
         fitted_step=float(step_after),
         fitted_agent=float(agent_after),
-        chosen="halfway from the prior as shipped to what the labels teach",
+        chosen="two thirds of the way from the prior as shipped to what the labels teach",
     )
     return replace(model, right=(int(right[proven, 0].sum()), sum(proven))), report
 

@@ -69,7 +69,7 @@ def run_features(table: FeatureTable) -> RunFeatures:
 
 @checked(frozen=True, slots=True, config=CHECKS)
 class StructuralModel:
-    """Log-beliefs over steps: the prior's, or halfway from there to what labels teach."""
+    """Log-beliefs over steps: the prior's, or most of the way from there to what labels teach."""
 
     steps: KindLogits
     """Ranks steps, on top of the prior."""
