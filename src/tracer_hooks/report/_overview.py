@@ -10,12 +10,11 @@ import shlex
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from tracer_hooks.report._counts import Bars, RunFilter, RunTable, TokenPrices, short_number
-from tracer_hooks.report._page import environment
-from tracer_hooks.report._wording import OUTCOMES, clean, one_line, prompt_diff
+from tracer_hooks.report._page import draw
+from tracer_hooks.report._wording import OUTCOMES, one_line
 from tracer_hooks.schema import Attribution, RunOutcome
 
 if TYPE_CHECKING:
@@ -56,10 +55,9 @@ def render_page(name: str, view: object, links: SiteLinks, chosen: RunFilter, **
         "view": view, "links": links, "chosen": chosen.words, "nav": site_nav(links, name), "notes": (),
         "is_narrowed": bool(chosen.since or chosen.tags),
         "diagnose": one_line(shlex.join(["tracer-hooks", "issues", "--diagnose", *chosen.options]), _SAID),
-        "stylesheet": links.stylesheet, "generated_at": datetime.now(UTC),
-        "line": one_line, "clean": clean, "short": short_number, "diff": prompt_diff, "outcomes": OUTCOMES,
+        "stylesheet": links.stylesheet, "short": short_number,
     }  # fmt: skip
-    return environment().get_template(f"{name}.html.j2").render({**told, **more})
+    return draw(f"{name}.html.j2", **{**told, **more})
 
 
 def site_nav(links: SiteLinks, current: str = "") -> list[tuple[str, str, bool]]:

@@ -7,7 +7,6 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar, cast
 from urllib.parse import quote, urlencode
@@ -25,7 +24,7 @@ from tracer_hooks.report import (
     RunFilter,
     RunTable,
     asset,
-    environment,
+    draw,
     overview_of,
     prompts_of,
     render_html,
@@ -279,8 +278,7 @@ class LivePages:
     def notice(self, status: int, heading: str, said: str, line: str = "") -> Response:
         """A page that says why there is no other one."""
         told = {"heading": heading, "said": said, "line": line, "nav": self.nav(""), "stylesheet": STYLE, "scripts": ()}
-        text = environment().get_template("notice.html.j2").render(**told, generated_at=datetime.now(UTC))
-        return HTMLResponse(text, status_code=status)
+        return HTMLResponse(draw("notice.html.j2", **told), status_code=status)
 
     def refusal(self, request: Request, error: Exception) -> Response:
         """The page for an error."""
