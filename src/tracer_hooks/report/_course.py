@@ -285,7 +285,9 @@ def _lanes(
     kept = ranked if len(acted) <= _MOST_LANES else ranked[: _MOST_LANES - 1]
     own = [name for name in acted if name in kept]
     lane_of = {name: own.index(name) if name in own else len(own) for name in acted}
-    rows = [(one_line(name, 80), counts[name], places.get(f"agent {name}", "")) for name in own]
+    # A lane's head has room for file and line, and none for the folders; the steps have them.
+    files = {name: places.get(f"agent {name}", "").replace("\\", "/").rpartition("/")[2] for name in own}
+    rows = [(one_line(name, 80), counts[name], files[name]) for name in own]
     others = [counts[name] for name in acted if name not in own]
     rows += [(f"{len(others)} others", sum(others), "")] if others else []
     lanes: list[View] = [

@@ -122,7 +122,10 @@ def _sureness(attribution: Attribution) -> Iterator[str]:
         yield f"Likely, not certain: {confidence}."
     elif attribution.certainty == "weak":
         yield f"Weak: no step reaches a confidence of {LIKELY_FROM:.0%}, so nobody is blamed."
-    if attribution.certainty is not None and attribution.attributor.endswith("+fit"):
+    if attribution.certainty is not None and attribution.own_labels_right is not None:
+        right, tried = attribution.own_labels_right
+        yield f"Right in {right} of {tried} of your labels, each judged by a fit that had not seen its question."
+    elif attribution.certainty is not None and attribution.attributor.endswith("+fit"):
         yield "The confidence is fitted to labelled runs of your own."
 
 

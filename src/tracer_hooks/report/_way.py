@@ -44,12 +44,11 @@ def value_way(attribution: Attribution, trajectory: Trajectory) -> ValueWay:
     blamed = [each for each in attribution.findings if each.step == step]
     if attribution.certainty != "weak":
         first = WayStop(step, attribution.agent or "", "")
-        claimed = {each.values.claimed for each in blamed if each.values is not None and each.values.claimed}
-        own = {link.value for link in links if any(_is_value(link.value, each) for each in claimed)}
+        own = attribution.blamed_values
         carried = _carried(own, links)
         if any(link.step == last for link in links if link.value in carried):
             after = [link for link in links if link.step > step and link.value in carried]
-            return ValueWay(min(own), (first, *_stops(after, own, trajectory)), is_blamed=True)
+            return ValueWay(min(own) if len(own) == 1 else "", (first, *_stops(after, own, trajectory)), is_blamed=True)
     reaching = {link.value for link in links if link.step == last}
     if len(reaching) == 1 and min(reaching) in (trajectory.final_output or ""):
         same = [link for link in links if link.value in reaching]
@@ -57,11 +56,6 @@ def value_way(attribution: Attribution, trajectory: Trajectory) -> ValueWay:
     if attribution.certainty != "weak" and any(each.leads_to_answer for each in blamed):
         return ValueWay("", (first,), is_blamed=True)
     return ValueWay()
-
-
-def _is_value(value: str, claimed: str) -> bool:
-    """Tell whether a value is the claimed one, which may lack its unit."""
-    return value == claimed or value.startswith(f"{claimed} ")
 
 
 def _carried(own: Set[str], links: Sequence[ValueLink]) -> set[str]:

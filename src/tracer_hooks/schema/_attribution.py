@@ -167,23 +167,18 @@ def _cut(quote: str) -> str:
 
 def _way(attribution: Attribution) -> str:
     """How the wrong value went on to the answer; empty where nothing was followed."""
-    own = [each for each in attribution.findings if each.step == attribution.step and each.values is not None]
-    claimed = {each.values.claimed for each in own if each.values is not None and each.values.claimed}
-    steps = [
+    own = attribution.blamed_values
+    taken = [
         link.step
         for link in attribution.provenance
-        if link.origin is ValueOrigin.COPIED and link.step != attribution.step and _is_one_of(link.value, claimed)
+        if link.origin is ValueOrigin.COPIED and link.step != attribution.step and link.value in own
     ]
+    steps = list(dict.fromkeys(taken))
     if not steps:
         return ""
     listed = ", ".join(map(str, steps[:-1])) + (" and " if len(steps) > 1 else "") + str(steps[-1])
-    what = repr(next(iter(claimed))) if len(claimed) == 1 else "it"
+    what = repr(min(own)) if len(own) == 1 else "it"
     return f"How {what} reached the answer: step{'s' if len(steps) > 1 else ''} {listed} took it over."
-
-
-def _is_one_of(value: str, claimed: set[str]) -> bool:
-    """Tell whether a value is one of the claimed, which may lack its unit."""
-    return any(value == each or value.startswith(f"{each} ") for each in claimed)
 
 
 class Candidate(Record):
@@ -414,6 +409,9 @@ class Attribution(Record):
     """Why not: ``no sign of failure``, ``environment fault`` or ``trace too incomplete``."""
     attributor: Text = ""
     """Name and version of the model that answered."""
+    own_labels_right: tuple[int, int] | None = None
+    """In how many of the user's labelled runs the attributor found the step, and of how many, each judged by a fit that
+    had not seen its question; None, and not in its JSON, unless it was fitted to this team and measured so."""
     elapsed_s: float = Field(default=0.0, ge=0)
     """Seconds that the diagnosis took."""
     usage: Usage | None = None
@@ -422,8 +420,9 @@ class Attribution(Record):
     """The diagnosis in other words; None, and not in its JSON, unless it was asked for."""
 
     @model_serializer(mode="wrap")
-    def _without_absent_explanation(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return {name: value for name, value in dump(self).items() if name != "explanation" or value is not None}
+    def _without_what_is_rarely_there(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        rare = ("explanation", "own_labels_right")
+        return {name: value for name, value in dump(self).items() if name not in rare or value is not None}
 
     @property
     def certainty(self) -> Certainty | None:
@@ -462,6 +461,16 @@ class Attribution(Record):
         if certainty == "likely":
             return f"Probably: {self.agent}{place}."
         return f"{self.agent} went wrong{place}."
+
+    @property
+    def blamed_values(self) -> frozenset[str]:
+        """Values on the way to the answer that the named step is blamed for: one request may have brought several."""
+        own = [each.values for each in self.findings if each.step == self.step and each.values is not None]
+        claimed = [each.claimed for each in own if each.claimed]
+        here = [link for link in self.provenance if link.step == self.step]
+        wrong = {link.value for link in here if link.origin is ValueOrigin.CONTRADICTING}
+        followed = {link.value for link in self.provenance}  # a claimed value may lack its unit
+        return frozenset(wrong | {value for value in followed for own in claimed if f"{value} ".startswith(f"{own} ")})
 
     @property
     def places(self) -> tuple[Candidate, ...]:

@@ -78,7 +78,13 @@ def test_the_first_card_says_what_went_wrong_how_sure_and_from_what(page: Elemen
     ("fields", "tone", "title", "sure", "badge"),
     [
         ({"confidence": 0.92}, "failed", "What went wrong", "Clear, confidence 92%", "decisive error step"),
-        ({"confidence": 0.7}, "open", "What went wrong", "Likely, not certain: confidence 70%.", "probably here"),
+        (
+            {"confidence": 0.7, "own_labels_right": (14, 17)},
+            "open",
+            "What went wrong",
+            "Likely, not certain: confidence 70%. Right in 14 of 17 of your labels",
+            "probably here",
+        ),
         ({"confidence": 0.1}, "weak", "Where to look", "Weak: no step reaches a confidence of 65%", "place to start"),
     ],
 )
@@ -131,6 +137,22 @@ def test_the_way_goes_on_through_what_is_worked_out_from_the_value() -> None:
     assert [words(stop) for stop in path.all("li")] == told
 
 
+def test_of_several_values_that_one_request_brought_none_is_named_for_all() -> None:
+    values = ("7.50 EUR", "28.00 EUR")
+    links = [ValueLink(value=value, step=1, origin=ValueOrigin.CONTRADICTING) for value in values]
+    links += [ValueLink(value=value, step=3, origin=ValueOrigin.COPIED, source=1) for value in values]
+    claim = found(step=1, agent="scout", values=FindingValues(claimed=values[0]))
+    attribution = diagnosis(agent="scout", step=1, findings=(claim,), provenance=tuple(links))
+    assert "How it reached the answer: step 3 took it over." in attribution.explain()
+    page = page_of(ReportAttempt(number=1, trajectory=failed_run(), attribution=attribution))
+    assert "Way to the answer" in words(page.one("section", "finding"))
+    assert [words(stop) for stop in page.one("ol", "path").all("li")] == [
+        "step 1, scout",
+        "step 3, writer took it over",
+        "answer",
+    ]
+
+
 def test_a_way_that_is_not_the_blamed_values_has_no_colour_of_blame() -> None:
     way = tuple(ValueLink(value="T-shirt", step=n, origin=ValueOrigin.COPIED) for n in (1, 3))
     weak = diagnosis(confidence=0.2, findings=(), provenance=way, got="A T-shirt.")
@@ -165,7 +187,9 @@ def test_file_and_line_stand_beside_agent_prompt_and_tool() -> None:
     page = page_of(ReportAttempt(number=1, trajectory=failed_run(), attribution=diagnosis()), places=places)
     assert "In your code: writer app/team.py:41, its prompt app/prompts.py:3" in words(page.one("section", "finding"))
     assert "app/tools.py:7" in page.by_id("a1-s1").text
-    assert "app/team.py:41" in page.one("div", "names").text
+    lane = page.one("div", "names").text
+    assert "team.py:41" in lane
+    assert "app/" not in lane, "there is no room for folders"
 
 
 @pytest.mark.parametrize("reason", ["no sign of failure", "environment fault", "trace too incomplete"])

@@ -62,7 +62,9 @@ class StructuralAttributor:
                 is_own_fit=is_own_fit,
             )
 
-        return attribution_by(ranked, trajectory, reference, attributor=signature)
+        found = attribution_by(ranked, trajectory, reference, attributor=signature)
+        right = self._model.right if self._model.knows(trajectory.agent_names) else None
+        return found if right is None or found.abstained else found.model_copy(update={"own_labels_right": right})
 
     def score(self, trajectory: Trajectory, *, reference: str | None = None) -> StepScores | None:
         """Log-beliefs over the steps; None for a trajectory with nothing in it."""

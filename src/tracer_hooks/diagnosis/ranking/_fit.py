@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -227,7 +227,7 @@ def fit_structural(
         fitted_agent=float(agent_after),
         chosen=_in_words(model),
     )
-    return model, report
+    return replace(model, right=(int(right[proven, 0].sum()), sum(proven))), report
 
 
 def cases_of(labeled: Sequence[LabeledTrajectory]) -> list[FitCase]:

@@ -113,6 +113,8 @@ class StructuralModel:
     """Names of the agents in the labelled runs, folded."""
     labels: Annotated[int, Field(ge=0)] = 0
     """Labelled runs that it was fitted to."""
+    right: tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=1)]] | None = None
+    """In how many of them fits without their question found the step, and of how many; None where none was tried."""
 
     @model_validator(mode="after")
     def _mixes_four(self) -> Self:
@@ -125,10 +127,14 @@ class StructuralModel:
         """Tell whether labels have gone into it, so that its beliefs are probabilities."""
         return self.forest is not None
 
-    def vouches_for(self, agents: Iterable[str]) -> bool:
-        """Tell whether it knows how sure it is of a run: enough labels, and half of the agents or more among them."""
+    def knows(self, agents: Iterable[str]) -> bool:
+        """Tell whether half of the agents or more are among those of the labelled runs."""
         names = {fold(agent) for agent in agents}
-        return self.labels >= ENOUGH_LABELS and 2 * len(names & self.agents_seen) >= len(names) > 0
+        return 2 * len(names & self.agents_seen) >= len(names) > 0
+
+    def vouches_for(self, agents: Iterable[str]) -> bool:
+        """Tell whether it knows how sure it is of a run: of a team that it knows, from enough labels."""
+        return self.labels >= ENOUGH_LABELS and self.knows(agents)
 
     def logits(self, table: FeatureTable, agents: Sequence[str]) -> Logits:
         """Log-belief of every step, up to a constant.
@@ -169,7 +175,7 @@ class StructuralModel:
         return model
 
 
-_OPTIONAL = ("sureness", "agents_seen", "labels")
+_OPTIONAL = ("sureness", "agents_seen", "labels", "right")
 """Files of before do without."""
 
 

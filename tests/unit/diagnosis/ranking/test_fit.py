@@ -46,7 +46,8 @@ def test_the_attributor_itself_stays_as_it_was() -> None:
 
 
 def test_a_saved_attributor_gives_the_same_answers(fitted, tmp_path: Path) -> None:
-    attributor, _ = fitted
+    attributor, report = fitted
+    right = round(24 * report.fitted_step)
     attributor.save(tmp_path / "mine")
     again = get_attributor(str(tmp_path / "mine"))
     assert isinstance(again, Fittable)
@@ -54,8 +55,17 @@ def test_a_saved_attributor_gives_the_same_answers(fitted, tmp_path: Path) -> No
         first, second = attributor.attribute(one.trajectory), again.attribute(one.trajectory)
         assert (first.step, first.agent) == (second.step, second.agent)
         assert first.confidence == pytest.approx(second.confidence, abs=1e-2)
+        assert first.own_labels_right == second.own_labels_right == (right, 24)
     answer = diagnose_trajectory(labelled_runs(1)[0].trajectory, attributor=str(tmp_path / "mine"))
     assert answer.attributor.startswith("structural/2+fit")
+
+
+def test_labels_say_nothing_of_another_team_and_those_that_nothing_was_tried_on_say_nothing(fitted) -> None:
+    run = labelled_runs(1)[0].trajectory
+    steps = tuple(step.model_copy(update={"agent": f"other {step.agent}"}) for step in run.steps)
+    assert fitted[0].attribute(run.model_copy(update={"steps": steps})).own_labels_right is None
+    answer = StructuralAttributor().fitted(labelled_runs(24)).attribute(run)
+    assert (answer.own_labels_right, "own_labels_right" in answer.model_dump_json()) == (None, False)
 
 
 def test_fits_of_the_same_seed_are_the_same(tmp_path: Path) -> None:
@@ -139,7 +149,10 @@ def test_the_unmeasured_fit_is_the_same(tmp_path: Path) -> None:
     runs = labelled_runs(10)
     StructuralAttributor().fit(runs, seed=5)[0].save(tmp_path / "a")
     StructuralAttributor().fitted(runs, seed=5).save(tmp_path / "b")
-    assert (tmp_path / "a" / "structural.json").read_text() == (tmp_path / "b" / "structural.json").read_text()
+    measured, unmeasured = (json.loads((tmp_path / name / "structural.json").read_text()) for name in ("a", "b"))
+    assert measured["model"].pop("right")[1] == 10
+    assert unmeasured["model"].pop("right") is None
+    assert measured == unmeasured
 
 
 def test_the_agent_has_a_confidence_of_its_own(fitted) -> None:
