@@ -161,7 +161,8 @@ def test_a_label_that_stands_is_not_overwritten_by_a_table(command: Command) -> 
         done = typed(command, "", "--from-csv", "labels.csv")
         assert len(done.json["left_out"]) == left_out, done.err
         assert steps_of(command.folder) == {"r0": (run.steps[2].agent, 2, None)}
-    assert "labels the run otherwise already; left as it is" in done.json["left_out"][0]
+    stands = f"the run is labelled otherwise already, {run.steps[2].agent!r} at step 2; left as it is"
+    assert stands in done.json["left_out"][0]
 
 
 def test_runs_that_nobody_can_label_are_left_out(command: Command) -> None:

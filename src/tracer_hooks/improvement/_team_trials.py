@@ -25,7 +25,7 @@ from tracer_hooks.repair import feedback_of
 from tracer_hooks.replay import Trial
 from tracer_hooks.rerun import check_for, is_built_with_prompts, judge_of, rerunner
 from tracer_hooks.runtime import Check, checked_diagnosis, shared_loop
-from tracer_hooks.schema import Attribution, RunKind, RunOutcome, Trajectory
+from tracer_hooks.schema import Attribution, RunKind, RunOutcome, Trajectory, Usage
 from tracer_hooks.store import RunStore, StoredRun
 from tracer_hooks.tasks import SuiteTask
 from tracer_hooks.telemetry import suppressed
@@ -193,12 +193,14 @@ class TeamTrials:
         return run
 
     def _made(self, task: SuiteTask, prompts: Mapping[str, str]) -> JudgedRun:
+        spent = Usage()
         for attempt in range(_TRIES):
             with self._turns:
                 trial = self._team.run(task, prompts)
             run = self._judged(task, trial)
+            spent += run.usage
             if not blames_environment(run.attribution):
-                return run
+                return run.model_copy(update={"usage": spent})
             if attempt + 1 < _TRIES:
                 time.sleep(self._options.backoff_s * 2**attempt)
         raise ReplayError(
@@ -226,10 +228,11 @@ def judged_run(
     seconds: float = 0.0,
 ) -> JudgedRun:
     """A run with its score; a failed one with what the team may be told of the reason, and diagnosed if it is not."""
-    passed = seen.outcome is RunOutcome.SUCCEEDED
+    passed, spent = seen.outcome is RunOutcome.SUCCEEDED, seen.usage
     if not passed and found is None:
         with suppressed():
             found = checked_diagnosis(get_attributor(options.attributor), seen, seen.reference)
+            spent += (found and found.usage) or Usage()
     score, said = (verdict.rank, verdict.feedback) if verdict is not None else (float(passed), None)
     told = feedback_of(options.feedback, said, seen.outcome_reason, seen.reference, seen.final_output or "")
     return JudgedRun(
@@ -239,7 +242,7 @@ def judged_run(
         trajectory=seen,
         attribution=found,
         feedback=None if passed else told.text,
-        usage=seen.usage,
+        usage=spent,
         seconds=seconds,
     )
 

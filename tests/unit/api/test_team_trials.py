@@ -14,7 +14,7 @@ from tracer_hooks.diagnosis import ENVIRONMENT_FAULT
 from tracer_hooks.errors import BudgetSpentError, ReplayError
 from tracer_hooks.improvement import PromptedTeam, TeamTrials, TrialOptions
 from tracer_hooks.journal import Journal
-from tracer_hooks.schema import Attribution, Trajectory
+from tracer_hooks.schema import Attribution, Trajectory, Usage
 from tracer_hooks.tasks import SuiteTask
 
 from ._framework import BenchAdapter, BenchTeam
@@ -76,6 +76,22 @@ def test_failures_are_diagnosed_beside_a_team_that_makes_one_run_at_a_time(tmp_p
     assert [run.attribution and run.attribution.abstained_reason for run in runs] == [task.text for task in tasks]
     with pytest.raises(BudgetSpentError, match="the cap of 6 runs"):
         made.run(tasks, {})
+
+
+def test_tokens_of_the_judge_count_also_for_tries_that_the_surroundings_failed(tmp_path: Path) -> None:
+    class Judge(Outage):
+        def attribute(self, trajectory: Trajectory, *, reference: str | None = None) -> Attribution:
+            found = super().attribute(trajectory)
+            return found.model_copy(update={"usage": Usage(input_tokens=70, output_tokens=30)})
+
+    answers = iter(["no route", "no route", "It is 42."])
+    spending = Spending(CostCap(max_tokens=200))
+    options = TrialOptions(attributor=Judge(), backoff_s=0.0)
+    made = TeamTrials(PromptedTeam(lambda task: next(answers)), Journal(tmp_path), spending, options)
+    (run,) = made.run([TASK], {})
+    assert (run.usage.total, spending.tokens) == (200, 200)
+    with pytest.raises(BudgetSpentError, match="the cap of 200 tokens"):
+        made.run([TASK], {})
 
 
 def test_surroundings_that_fail_again_and_again_end_the_job(tmp_path: Path) -> None:
