@@ -1,13 +1,14 @@
-"""What a run store on a PostgreSQL server costs and keeps: eight processes that store, a million runs, and kills.
+"""What a run store on a PostgreSQL server costs and keeps: processes that store, a million runs, and kills.
 
     python benchmarks/store_servers.py [--seconds 20] [--runs 1000000] [--kills 100] [--server-kills 20] [--json FILE]
 
 The server is one of its own in a temporary folder on the disk, with PostgreSQL's defaults (``fsync`` among them).
 
-- load: eight processes store 25 runs a second each, of ten steps with a tape. The figure is how long a call is kept.
+- load: eight processes (``--processes``) store 200 runs a second, of ten steps with a tape. The figure is how long a
+  call is kept.
 - list: how long the newest 50 runs, the counts, the issues of 1,000 runs and a search by the beginning of an id take
   among so many runs.
-- kills: eight processes store all the time; one after the other is killed, and the server between. What a call had
+- kills: the processes store all the time; one after the other is killed, and the server between. What a call had
   returned for, with nothing waiting, has to be there, and nothing twice.
 """
 
@@ -37,7 +38,8 @@ from tracer_hooks.runtime._store_writer import PendingCall, writer_for  # noqa: 
 from tracer_hooks.schema import Attribution, Finding, FindingKind, RunOutcome, Step, Trajectory, Usage  # noqa: E402
 from tracer_hooks.store import PackedRun, RunStore, StoredRun  # noqa: E402
 
-PROCESSES, RATE = 8, 25.0
+RATE = 200.0
+"""Runs a second that all processes store together."""
 _RECOVERED_S = 8.0
 """A server that failed is tried again after five seconds; until then nobody waits, and nothing is acknowledged."""
 _WARM_S = 3.0
@@ -99,13 +101,12 @@ def stored_in(url: str) -> Counter[str]:
         return Counter(run_id for (run_id,) in connection.execute("SELECT run_id FROM tracer_hooks.runs"))
 
 
-def load(url: str, seconds: float) -> dict[str, Any]:
+def load(url: str, seconds: float, processes: int) -> dict[str, Any]:
     """The wait of callers at 200 runs a second in all."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        workers = [
-            start(url, f"w{number}", folder, rate=RATE, seconds=seconds + _WARM_S) for number in range(PROCESSES)
-        ]
+        own = {"rate": RATE / processes, "seconds": seconds + _WARM_S}
+        workers = [start(url, f"w{number}", folder, **own) for number in range(processes)]
         for worker in workers:
             worker.wait()
         said = lines_in(folder)
@@ -165,13 +166,13 @@ def listing(url: str, number: int) -> dict[str, Any]:
     return found
 
 
-def kills(server: Any, url: str, number: int, of_server: int) -> dict[str, Any]:
+def kills(server: Any, url: str, number: int, of_server: int, processes: int) -> dict[str, Any]:
     """What is lost and doubled where writers and the server are killed."""
     draw = random.Random(7)
     at_server = set(draw.sample(range(number), min(of_server, number)))
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        workers = [start(url, f"w{each}", folder, rate=20) for each in range(PROCESSES)]
+        workers = [start(url, f"w{each}", folder, rate=20) for each in range(processes)]
         time.sleep(_WARM_S)
         for turn in range(number):
             time.sleep(draw.uniform(0.1, 0.6))
@@ -179,7 +180,7 @@ def kills(server: Any, url: str, number: int, of_server: int) -> dict[str, Any]:
                 server.kill()
                 server.start()
                 time.sleep(_RECOVERED_S)
-            place = draw.randrange(PROCESSES)
+            place = draw.randrange(processes)
             workers[place].send_signal(signal.SIGKILL)
             workers[place].wait()
             workers[place] = start(url, f"k{turn}", folder, rate=20)
@@ -205,9 +206,10 @@ def kills(server: Any, url: str, number: int, of_server: int) -> dict[str, Any]:
 def main() -> None:
     """Print a table of all, and write it."""
     parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
+    parser.add_argument("--processes", type=int, default=8)
     parser.add_argument("--seconds", type=float, default=20)
-    parser.add_argument("--runs", type=int, default=1_000_000)
-    parser.add_argument("--kills", type=int, default=100)
+    parser.add_argument("--runs", type=int, default=1_000_000, help="0 leaves the lists out")
+    parser.add_argument("--kills", type=int, default=100, help="0 leaves the kills out")
     parser.add_argument("--server-kills", type=int, default=20)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--work", nargs=4, metavar=("URL", "NAME", "RATE", "SECONDS"), help=argparse.SUPPRESS)
@@ -219,10 +221,12 @@ def main() -> None:
 
     server = PostgresServer(in_memory=False)
     try:
-        found: dict[str, Any] = {"cores": len(os.sched_getaffinity(0)), "load": os.getloadavg()[0]}
-        found["load"] = load(server.new_database(), given.seconds)
-        found["list"] = listing(server.new_database(), given.runs)
-        found["kills"] = kills(server, server.new_database(), given.kills, given.server_kills)
+        found: dict[str, Any] = {"cores": len(os.sched_getaffinity(0)), "load_before": os.getloadavg()[0]}
+        found["load"] = load(server.new_database(), given.seconds, given.processes)
+        if given.runs:
+            found["list"] = listing(server.new_database(), given.runs)
+        if given.kills:
+            found["kills"] = kills(server, server.new_database(), given.kills, given.server_kills, given.processes)
     finally:
         server.stop()
     for part, figures in found.items():

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from tracer_hooks.datasets._labeled import question_groups as question_groups
     from tracer_hooks.datasets._labeled import step_text as step_text
     from tracer_hooks.datasets._labeled import text_of as text_of
-    from tracer_hooks.datasets._near_duplicates import clusters as clusters
     from tracer_hooks.diagnosis._reading import RunReading as RunReading
     from tracer_hooks.diagnosis._reading._roles import Role as Role
     from tracer_hooks.diagnosis._reading._roles import fold as fold

@@ -1,7 +1,6 @@
 """``tracer-hooks label``: by hand and from a table, and ``fit`` on what it wrote."""
 
 import json
-import subprocess
 from pathlib import Path
 
 from tracer_hooks.datasets import load
@@ -19,14 +18,7 @@ def runs(folder: Path, count: int = 3) -> Path:
 
 
 def typed(command: Command, answers: str, *options: str) -> Done:
-    done = subprocess.run(
-        [*command.argv, "label", "runs.jsonl", "--out", "labels.jsonl", "--json", *options],
-        cwd=command.folder, env=command.environment, input=answers.encode(), capture_output=True, timeout=60,
-        check=False,
-    )  # fmt: skip
-    result = Done(done.returncode, done.stdout.decode(), done.stderr.decode())
-    assert "Traceback" not in result.err
-    return result
+    return command("label", "runs.jsonl", "--out", "labels.jsonl", "--json", *options, typed=answers)
 
 
 def steps_of(folder: Path) -> dict[str, tuple[str, int, str | None]]:
@@ -161,7 +153,8 @@ def test_a_label_that_stands_is_not_overwritten_by_a_table(command: Command) -> 
         done = typed(command, "", "--from-csv", "labels.csv")
         assert len(done.json["left_out"]) == left_out, done.err
         assert steps_of(command.folder) == {"r0": (run.steps[2].agent, 2, None)}
-    assert "labels the run otherwise already; left as it is" in done.json["left_out"][0]
+    stands = f"the run is labelled otherwise already, {run.steps[2].agent!r} at step 2; left as it is"
+    assert stands in done.json["left_out"][0]
 
 
 def test_runs_that_nobody_can_label_are_left_out(command: Command) -> None:

@@ -85,10 +85,7 @@ def test_a_session_passes_over_what_another_one_labels_meanwhile(command: Comman
     told = json.loads(out)
     assert (told["labelled"], told["already_there"], told["labels"]) == (1, 1, 3), err
     assert session.returncode == 1
-    assert (
-        f"another session has labelled it meanwhile, {kept[0]!r} at step {kept[1]}; left as it is"
-        in told["left_out"][0]
-    )
+    assert f"labelled otherwise already, {kept[0]!r} at step {kept[1]}; left as it is" in told["left_out"][0]
     assert steps_of(command.folder)["r0"] == kept
 
 

@@ -123,7 +123,8 @@ def writing_page(path: Path, *, option: str, kind: type[TracerHooksError] = Trac
 class ProgressDisplay:
     """Base of the displays of progress: columns on a console, lines that stay, start and stop.
 
-    What a user's team prints goes where it went: rich redirects no stream.
+    What a user's team prints goes where it went: rich redirects no stream. Without ``columns`` each phase has a bar,
+    counts, and the time that is left.
     """
 
     def __init__(
@@ -134,10 +135,11 @@ class ProgressDisplay:
         on_terminals_only: bool = False,
         hidden: bool = False,
     ) -> None:
-        from rich.progress import Progress
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+        usual = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
         self._bars = Progress(
-            *columns, console=console, transient=transient,
+            *(columns or usual), console=console, transient=transient,
             disable=hidden or (on_terminals_only and not console.is_terminal),
             redirect_stdout=False, redirect_stderr=False,
         )  # fmt: skip

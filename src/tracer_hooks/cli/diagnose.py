@@ -5,13 +5,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tracer_hooks._text import counted
-from tracer_hooks.cli._backends import BackendRuns, is_store, is_url
 from tracer_hooks.cli._options import (
     Address,
     Concurrency,
@@ -34,13 +35,16 @@ from tracer_hooks.cli._options import (
     store_named,
 )
 from tracer_hooks.cli.console import FAILED, ProgressDisplay, err, out, print_json, writing_page
-from tracer_hooks.errors import ConfigError, StoreError
+from tracer_hooks.config import CaptureConfig
+from tracer_hooks.errors import BackendError, ConfigError, StoreError
 
 if TYPE_CHECKING:  # at run time with the work: help and usage errors need no records
     from tracer_hooks.batch import BatchCounts, Diagnosed, DiagnoseSettings, Part
     from tracer_hooks.datasets import LoadedRecord
+    from tracer_hooks.publishing import Destination
     from tracer_hooks.report import ReportRun
-    from tracer_hooks.schema import Attribution
+    from tracer_hooks.schema import Attribution, Trajectory
+    from tracer_hooks.telemetry import Capture
 
 _BATCH = 64
 _TRACES = 100
@@ -102,7 +106,7 @@ def diagnose_command(
     from tracer_hooks.batch import DiagnoseSettings
     from tracer_hooks.datasets import OutcomeOverride
 
-    in_parts = out_file is not None or engine is Engine.RAY or any(map(is_store, targets))
+    in_parts = out_file is not None or engine is Engine.RAY or any(map(_is_store, targets))
     if as_markdown and (as_json or in_parts):
         raise ConfigError("--markdown excludes --json, and results in a file or store, expected one of them")
     if report is not None and in_parts:
@@ -157,7 +161,7 @@ def _one_by_one(records: Iterator[LoadedRecord], settings: DiagnoseSettings) -> 
 
 def _in_batch(
     parts: Iterator[Part],
-    backends: BackendRuns,
+    backends: _BackendRuns,
     settings: DiagnoseSettings,
     out_file: Path | None,
     engine: Engine,
@@ -208,14 +212,14 @@ def _answered(record: LoadedRecord, answers: Mapping[str, Attribution], settings
     return Diagnosed(source=record.source, trajectory=run, attribution=answers.get(record.source))
 
 
-def _parts(targets: Sequence[str], file_format: Format, backends: BackendRuns) -> Iterator[Part]:
+def _parts(targets: Sequence[str], file_format: Format, backends: _BackendRuns) -> Iterator[Part]:
     from tracer_hooks.batch import record_parts, store_parts
     from tracer_hooks.datasets import parts_of
 
     for target in targets:
-        if is_store(target):
+        if _is_store(target):
             yield from store_parts(store_named(target))
-        elif is_url(target):
+        elif _is_url(target):
             yield from record_parts(backends.read(target))
         elif not is_path(target):
             raise ConfigError(f"there is no file or folder {target!r}. Of a stored run: tracer-hooks diagnose {target}")
@@ -225,18 +229,18 @@ def _parts(targets: Sequence[str], file_format: Format, backends: BackendRuns) -
 
 def _backends(
     targets: Sequence[str], since: str | None, limit: int | None, no_publish: bool, *, only_failed: bool
-) -> BackendRuns:
-    if (since is not None or limit is not None or no_publish) and not all(map(is_url, targets)):
+) -> _BackendRuns:
+    if (since is not None or limit is not None or no_publish) and not all(map(_is_url, targets)):
         raise ConfigError("--since, --limit and --no-publish are for URLs such as phoenix://localhost:6006/project")
-    return BackendRuns(since=since_of(since), limit=limit or _TRACES, only_failed=only_failed, is_silent=no_publish)
+    return _BackendRuns(since=since_of(since), limit=limit or _TRACES, only_failed=only_failed, is_silent=no_publish)
 
 
 def _records(
-    targets: Sequence[str], file_format: Format, store: str | None, stored: set[str], backends: BackendRuns
+    targets: Sequence[str], file_format: Format, store: str | None, stored: set[str], backends: _BackendRuns
 ) -> Iterator[LoadedRecord]:
     """The runs that are named; the ids of those from the run store are added to ``stored``."""
     for target in targets:
-        if is_url(target):
+        if _is_url(target):
             yield from backends.read(target)
             continue
         for record in records_of(target, file_format=file_format, store=store):
@@ -320,3 +324,95 @@ def _say_counts(runs: int, named: int, without: int, failed: int) -> None:
     parts = ((named, "with a step to blame"), (without, "without"), (failed, "that could not be diagnosed"))
     said = ", ".join(f"{count} {words}" for count, words in parts if count)
     err().print(f"{counted(runs, 'run')}{': ' if said else ''}{said}", soft_wrap=True)
+
+
+def _is_store(target: str) -> bool:
+    """Tell whether a target is the URL of a run store."""
+    return target.lower().startswith(("sqlite:", "postgresql:", "postgresql+psycopg:", "postgres:"))
+
+
+def _is_url(target: str) -> bool:
+    """Tell whether a target is the URL of a backend, and no path, run or store."""
+    return "://" in target and not _is_store(target)
+
+
+@dataclass(kw_only=True)
+class _BackendRuns:
+    """Runs of the projects that URLs name, and where each of them is from."""
+
+    since: datetime | None
+    """Only traces that began then or later."""
+    limit: int
+    """So many traces of each project at most."""
+    only_failed: bool
+    """Only traces that the backend shows as failed."""
+    is_silent: bool
+    """Nothing is written back."""
+    _origins: dict[str, Destination] = field(default_factory=dict)
+
+    def read(self, url: str) -> Iterator[LoadedRecord]:
+        """The runs of the project, newest first; where the backend cannot be read, the reason, and no more of them.
+
+        Raises:
+            ConfigError: The URL cannot be used.
+        """
+        from tracer_hooks.datasets import refused
+        from tracer_hooks.publishing import destinations_of, traces_in
+
+        for destination in destinations_of(url):
+            is_empty = True
+            try:
+                for record in traces_in(destination, since=self.since, limit=self.limit, only_failed=self.only_failed):
+                    is_empty = False
+                    self._origins[record.source] = destination
+                    yield record
+            except BackendError as error:  # one result, as of a file that cannot be read
+                is_empty = False
+                yield refused(url, str(error))
+            if is_empty:
+                hint = "failed trace; --failed reads the others, and says that they failed"
+                err().print(f"{destination.title} shows no {hint if self.only_failed else 'trace'}", soft_wrap=True)
+
+    def write_back(self, results: Sequence[Diagnosed], progress: ProgressDisplay) -> bool:
+        """Write each diagnosis that says something to its trace, and say how many; False if one cannot be written."""
+        from tracer_hooks.telemetry import Capture
+
+        if self.is_silent:
+            return True
+        capture = Capture(CaptureConfig.from_env())
+        problems: list[str] = []
+        for destination in dict.fromkeys(self._origins.values()):
+            mine = [each.told for each in results if self._origins.get(each.source) == destination]
+            told = [each for each in mine if each is not None]
+            written = 0
+            for trajectory, attribution in told:
+                error = _written(destination, trajectory, attribution, capture)
+                if error is None:
+                    written += 1
+                else:
+                    problems.append(str(error))
+                    if error.kind not in ("missing", "refused"):  # the backend itself: others come to no more
+                        break
+                progress.update(destination.url, f"writing to {destination.url}", written, len(told))
+            said = f"{written} of {counted(len(told), 'diagnosis', 'diagnoses')} written to {destination.title}"
+            if not told:
+                said = f"nothing is written to {destination.title}: no run is said to have failed, no step is named"
+            elif written and capture.export_policy.blocks_all:
+                said += ", without texts of the runs; TRACER_HOOKS_CAPTURE=redacted sends what was found, too"
+            err().print(said, soft_wrap=True)
+        for problem in dict.fromkeys(problems):
+            err().print(problem, style="red", soft_wrap=True)
+        return not problems
+
+
+def _written(
+    destination: Destination, trajectory: Trajectory, attribution: Attribution, capture: Capture
+) -> BackendError | None:
+    """None, or why a diagnosis cannot be written."""
+    from tracer_hooks.publishing import publish_now
+
+    try:
+        publish_now(destination, trajectory, attribution, capture)
+    except BackendError as error:
+        return error
+    return None

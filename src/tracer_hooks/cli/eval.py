@@ -72,15 +72,12 @@ def eval_command(
 def _measure(
     dataset: Dataset, data: Path, names: list[str], limit: int | None, options: EvaluationOptions
 ) -> EvaluationReport:
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-
     from tracer_hooks.diagnosis import get_attributor
     from tracer_hooks.evaluation import evaluate, read_data
 
     # wrong names are usage errors before any work, and so is what is not installed
     attributors = {name: get_attributor(name) for name in names}
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with ProgressDisplay(err(), *columns, transient=True, on_terminals_only=True) as progress:
+    with ProgressDisplay(err(), transient=True, on_terminals_only=True) as progress:
         progress.update("reading", "reading", 0, None)
         cases = read_data(dataset.value, data, limit=limit, seed=options.seed)
         progress.update("reading", "reading", len(cases.cases), len(cases.cases))

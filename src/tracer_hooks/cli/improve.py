@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
 from tracer_hooks._text import on_screen
@@ -226,11 +224,6 @@ def command_again(*changes: str) -> str:
 
 class ImproveBars(ProgressDisplay):
     """Progress of an improvement: a bar for each phase, and a line for each thing that happened."""
-
-    def __init__(self, console: Console) -> None:
-        super().__init__(
-            console, TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
-        )
 
     def show(self, progress: ImproveProgress) -> None:
         """Take news into account."""

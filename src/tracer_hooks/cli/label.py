@@ -134,25 +134,18 @@ def _item(record: LoadedRecord, place: str, stated: OutcomeOverride, counts: _Co
 
 
 def _label_from_table(path: Path, items: Sequence[_Item], file: LabelFile, counts: _Counts) -> None:
-    from tracer_hooks.datasets._label_file import key_of, labelled, labelled_place, read_table
+    from tracer_hooks.datasets._label_file import read_table
 
     by_name: dict[str, list[Trajectory]] = {}
+    item_of = {id(item.trajectory): item for item in items}
     for item in items:
         for name in {item.trajectory.run_id, item.source, item.place}:
             by_name.setdefault(name, []).append(item.trajectory)
-    question_of = {key_of(item.trajectory): item.question_id for item in items}
     rows, problems = read_table(path, by_name)
     counts.bad += problems
     for row in rows:
-        key = key_of(row.trajectory)
-        new = labelled(row.trajectory, row.agent, row.step, row.mode, question_id=question_of[key])
-        standing = file.labels[key] if key in file.labels else file.add(new)
-        if standing is None:
-            counts.labelled += 1
-        elif labelled_place(standing) == labelled_place(new):
-            counts.there += 1
-        else:
-            counts.bad.append(f"line {row.line}: {str(file.path)!r} labels the run otherwise already; left as it is")
+        item, label = item_of[id(row.trajectory)], (row.agent, row.step, row.mode)
+        counts.labelled += _is_added(file, item, label, counts, place=f"line {row.line}")
 
 
 def _label_by_asking(items: Sequence[_Item], file: LabelFile, counts: _Counts, candidates: _Candidates) -> None:
@@ -183,7 +176,7 @@ def _label_by_asking(items: Sequence[_Item], file: LabelFile, counts: _Counts, c
             continue
         if isinstance(answer, _Move):
             skipped.add(position)
-        elif not _is_added(file, item, answer, counts):
+        elif not _is_added(file, item, answer, counts, place=item.place):
             open_items.pop(position)
             continue
         else:
@@ -192,21 +185,19 @@ def _label_by_asking(items: Sequence[_Item], file: LabelFile, counts: _Counts, c
     counts.labelled, counts.skipped = len(given), len(skipped)
 
 
-def _is_added(file: LabelFile, item: _Item, answer: _Label, counts: _Counts) -> bool:
-    """Tell whether the answer is in the file now, and not one that another session gave while this one was asked."""
-    from tracer_hooks.datasets._label_file import labelled, labelled_place
+def _is_added(file: LabelFile, item: _Item, answer: _Label, counts: _Counts, *, place: str) -> bool:
+    """Tell whether the answer is in the file now, and not one that stood there or that another session has given."""
+    from tracer_hooks.datasets._label_file import key_of, labelled, labelled_place
 
     new = labelled(item.trajectory, *answer, question_id=item.question_id)
-    other = file.add(new)
-    if other is None:
+    standing = file.labels.get(key_of(item.trajectory)) or file.add(new)
+    if standing is None:
         return True
-    if labelled_place(other) == labelled_place(new):
+    if labelled_place(standing) == labelled_place(new):
         counts.there += 1
     else:
-        agent, step = labelled_place(other) or ("nobody", 0)
-        counts.bad.append(
-            f"{item.place}: another session has labelled it meanwhile, {agent!r} at step {step}; left as it is"
-        )
+        agent, step = labelled_place(standing) or ("nobody", 0)
+        counts.bad.append(f"{place}: the run is labelled otherwise already, {agent!r} at step {step}; left as it is")
     return False
 
 

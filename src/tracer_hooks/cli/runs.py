@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tracer_hooks._text import counted
-from tracer_hooks.cli._copying import copy_runs
 from tracer_hooks.cli._options import (
     Expected,
     Failed,
@@ -35,10 +34,11 @@ from tracer_hooks.cli._options import (
     records_in,
     since_of,
     stated_by,
+    store_option,
     store_to_read,
     tags_of,
 )
-from tracer_hooks.cli.console import FAILED, err, out_wide, print_json, write_result
+from tracer_hooks.cli.console import FAILED, ProgressDisplay, err, out_wide, print_json, write_result
 from tracer_hooks.cli.console import out as out_console
 from tracer_hooks.config import Retention, parse_age
 from tracer_hooks.errors import ConfigError, TrajectoryError
@@ -49,7 +49,7 @@ if TYPE_CHECKING:  # at run time with the work: help needs no store, and a list 
     from tracer_hooks.datasets import LoadedRecord, OutcomeOverride
     from tracer_hooks.repair import RepairLog
     from tracer_hooks.schema import Attribution, FindingKind, Step, Trajectory
-    from tracer_hooks.store import Learnt, RunStore, RunSummary, StoredRun
+    from tracer_hooks.store import RunStore, RunSummary, StoredRun
     from tracer_hooks.telemetry import ContentPolicy
 
 runs_app = typer.Typer(help="The local run store.", invoke_without_command=True)
@@ -397,7 +397,7 @@ def _delete(kept: RunStore, found: Sequence[str], *, as_json: bool) -> None:
     kept.delete(*found)
     is_wiped = kept.wipe()
     if as_json:
-        print_json({"deleted": list(found), "wiped": is_wiped, "attempts_left": others, **learnt.model_dump()})
+        print_json({"deleted": list(found), "wiped": is_wiped, "attempts_left": others, "counts": learnt})
         return
     out_console().print(f"{counted(len(found), 'run')} deleted")
     for line in _staying(others, learnt):
@@ -412,13 +412,16 @@ def _delete(kept: RunStore, found: Sequence[str], *, as_json: bool) -> None:
         )
 
 
-def _staying(attempts: Sequence[str], learnt: Learnt) -> Iterator[str]:
+def _staying(attempts: Sequence[str], learnt: int) -> Iterator[str]:
     if attempts:
-        shown = ", ".join(run_id[:12] for run_id in attempts[:_MOST_SHOWN])
-        more = f" and {len(attempts) - _MOST_SHOWN} more" if len(attempts) > _MOST_SHOWN else ""
-        yield f"of the same calls, with the same tasks, stay: {shown}{more}"
-    if learnt.counts:
-        yield f"what was learnt from them stays, with their ids: {counted(learnt.counts, 'count')} for prompts"
+        yield f"of the same calls, with the same tasks, stay: {_listed_ids(attempts)}"
+    if learnt:
+        yield f"what was learnt from them stays, with their ids: {counted(learnt, 'count')} for prompts"
+
+
+def _listed_ids(run_ids: Sequence[str]) -> str:
+    shown = ", ".join(run_id[:12] for run_id in run_ids[:_MOST_SHOWN])
+    return shown + (f" and {len(run_ids) - _MOST_SHOWN} more" if len(run_ids) > _MOST_SHOWN else "")
 
 
 @dataclass(kw_only=True)
@@ -541,4 +544,33 @@ def _digest(trajectory: Trajectory) -> str:
     return hashlib.sha256(to_json(_unstated(trajectory)).encode()).hexdigest()[:8]
 
 
-runs_app.command("copy")(copy_runs)
+@runs_app.command("copy")
+def copy_runs(
+    from_store: Annotated[str | None, store_option("--from", "The store to copy from; default the usual one.")] = None,
+    to_store: Annotated[str | None, store_option("--to", "The store to copy to; default the usual one.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Copy runs and prompts from one store into another, which keeps what it has; give it again to go on."""
+    from tracer_hooks.store import RunStore, copy_store
+
+    with (
+        existing_store(from_store) as source,
+        RunStore(needed_store(to_store), stays_open=True) as target,
+        ProgressDisplay(err(), on_terminals_only=True, hidden=as_json) as bars,
+    ):
+        try:
+            copied = copy_store(source, target, lambda done, total: bars.update("runs", "runs", done, total))
+        except KeyboardInterrupt:
+            bars.say("stopped; what was copied stays, and the same command goes on from there")
+            raise
+    if as_json:
+        print_json({**copied.model_dump(mode="json"), "from": source.name, "to": target.name})
+    else:
+        there = f", {copied.runs_there} were there already" if copied.runs_there else ""
+        out_console().print(f"{counted(copied.runs, 'run')} copied to {target.name}{there}", soft_wrap=True)
+        there = f", {copied.teams_there} had prompts there, which stay as they are" if copied.teams_there else ""
+        if copied.teams or copied.teams_there:
+            out_console().print(f"prompts of {counted(copied.teams, 'team')} copied{there}", soft_wrap=True)
+    if copied.left_out:
+        err().print(f"damaged, and left out: {_listed_ids(copied.left_out)}", soft_wrap=True)
+        raise typer.Exit(FAILED)

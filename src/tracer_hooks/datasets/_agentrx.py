@@ -10,7 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tracer_hooks.datasets._record import LoadedRecord, broadcast_inputs, content_text, digest, turn_of
+from tracer_hooks.datasets._record import (
+    LoadedRecord,
+    broadcast_inputs,
+    content_text,
+    digest,
+    letters,
+    turn_of,
+)
 from tracer_hooks.errors import TrajectoryError
 from tracer_hooks.schema import (
     AgentFault,
@@ -157,16 +164,11 @@ def _decisive(root: Mapping[str, Any], trajectory: Trajectory) -> DecisiveStep |
     return DecisiveStep(
         agent=to_text(root.get("failed_agent") or trajectory.steps[step].agent),
         step=step,
-        error_mode=mode_of(category),
+        error_mode=MODES.get(letters(category)),
         reason=f"{category}: {reason}" if category else reason or None,
     )
 
 
 def _fault(failure: Mapping[str, Any]) -> AgentFault:
     category = to_text(failure.get("failure_category") or "")
-    return AgentFault(agent=to_text(failure["failed_agent"]), error_mode=mode_of(category))
-
-
-def mode_of(category: str) -> ErrorMode | None:
-    """The error mode that an AgentRx category stands for; None when there is none."""
-    return MODES.get("".join(char for char in category.casefold() if char.isalpha()))
+    return AgentFault(agent=to_text(failure["failed_agent"]), error_mode=MODES.get(letters(category)))

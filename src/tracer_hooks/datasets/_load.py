@@ -239,24 +239,24 @@ def _natural_key(path: Path) -> list[tuple[int, str]]:
 
 def _load_file(path: Path, format: str) -> Iterator[LoadedRecord]:
     if path.suffix == ".parquet":
-        yield from _load_parquet(path)
+        yield from load_parquet(path)
     elif format == "otlp" or (format == "auto" and not _is_text(path)):
         yield from read_traces(path)
     else:
         yield from _load_json(path, format)
 
 
-def _load_parquet(path: Path) -> Iterator[LoadedRecord]:
+def load_parquet(path: Path, *, group: int | None = None, first: int = 1) -> Iterator[LoadedRecord]:
+    """The runs of a Parquet file, or of one group of its rows, of which ``first`` is the number of its first row."""
     number = 0
-    for number, row in enumerate(parquet_rows(path), start=1):
+    for number, row in enumerate(parquet_rows(path, group=group), start=first):
         source = f"{path}:{number}"
-        yield read_record(source, partial(read_row, row, source))
-    if not number:
+        yield read_record(source, partial(_read_row, row, source))
+    if not number and group is None:
         yield refused(path, "the file is empty")
 
 
-def read_row(row: object, source: str) -> LoadedRecord:
-    """The run in a row of Parquet."""
+def _read_row(row: object, source: str) -> LoadedRecord:
     labeled = labeled_row(row)
     return LoadedRecord(source=source, trajectory=labeled.trajectory, labeled=labeled)
 

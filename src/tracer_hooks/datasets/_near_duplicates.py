@@ -7,7 +7,6 @@ import re
 import zlib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -19,17 +18,12 @@ _PRIME = np.uint64((1 << 31) - 1)
 _Shingles = frozenset[int]
 
 
-@dataclass(frozen=True, slots=True)
-class Cluster:
-    """Positions of texts, each a near-duplicate of another one before it but for the first."""
+def near_duplicates(texts: Sequence[str], *, similarity: float = 0.8) -> list[tuple[int, ...]]:
+    """Positions of texts that are nearly the same, in groups of two or more, in the order of their first text.
 
-    members: tuple[int, ...]
-
-
-def clusters(texts: Sequence[str], *, similarity: float) -> list[Cluster]:
-    """Groups of two or more near-duplicates, in the order of their first text.
-
-    Texts of fewer than three words have no triple and stand in no group.
+    Args:
+        texts: Any texts; those of fewer than three words have no triple and stand in no group.
+        similarity: The least share of word triples that two texts have in common, of all that either has.
     """
     shingles = [_shingles(text) for text in texts]
     first_of: dict[_Shingles, int] = {}
@@ -44,7 +38,7 @@ def clusters(texts: Sequence[str], *, similarity: float) -> list[Cluster]:
     members: dict[int, list[int]] = defaultdict(list)
     for position in leader:
         members[_root(leader, position)].append(position)
-    return [Cluster(tuple(alike)) for _, alike in sorted(members.items()) if len(alike) > 1]
+    return [tuple(alike) for _, alike in sorted(members.items()) if len(alike) > 1]
 
 
 def _root(leader: Mapping[int, int], position: int) -> int:
@@ -90,13 +84,3 @@ def _signature(
 
 def _jaccard(one: _Shingles, other: _Shingles) -> float:
     return len(one & other) / len(one | other)
-
-
-def near_duplicates(texts: Sequence[str], *, similarity: float = 0.8) -> list[tuple[int, ...]]:
-    """Positions of texts that are nearly the same, in groups of two or more.
-
-    Args:
-        texts: Any texts; those of fewer than three words stand in no group.
-        similarity: The least share of word triples that two texts have in common, of all that either has.
-    """
-    return [one.members for one in clusters(texts, similarity=similarity)]

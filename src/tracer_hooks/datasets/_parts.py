@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from itertools import islice
 from pathlib import Path
 
 from tracer_hooks._reading import READ_ERRORS, is_packed, json_lines, json_pieces
-from tracer_hooks.datasets._labeled import parquet_groups, parquet_rows
-from tracer_hooks.datasets._load import PAIRED, files_in, is_trace, load, load_piece, read_row
-from tracer_hooks.datasets._record import LoadedRecord, read_each, read_record
+from tracer_hooks.datasets._labeled import parquet_groups
+from tracer_hooks.datasets._load import PAIRED, files_in, is_trace, load, load_parquet, load_piece
+from tracer_hooks.datasets._record import LoadedRecord, read_each
 from tracer_hooks.errors import DatasetError, TrajectoryError
 
 _PART_BYTES = 1 << 20
@@ -46,17 +45,13 @@ class FilePart:
         """
         if not self.first:
             return load(self.path, format=self.format)  # type: ignore[arg-type]
-        return read_each(self.path, self._lines() if self.stop is not None else self._rows())
+        rows = load_parquet(self.path, group=self.start, first=self.first)
+        return read_each(self.path, self._lines() if self.stop is not None else rows)
 
     def _lines(self) -> Iterator[LoadedRecord]:
         assert self.stop is not None
         for piece in json_lines(self.path, start=self.start, stop=self.stop, first=self.first):
             yield load_piece(piece, f"{self.path}:{piece.line}", self.format)
-
-    def _rows(self) -> Iterator[LoadedRecord]:
-        for number, row in enumerate(parquet_rows(self.path, group=self.start), start=self.first):
-            source = f"{self.path}:{number}"
-            yield read_record(source, partial(read_row, row, source))
 
 
 def parts_of(path: str | Path, *, format: str = "auto") -> Iterator[FilePart]:

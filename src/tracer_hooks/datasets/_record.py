@@ -138,6 +138,11 @@ def content_text(content: object) -> str:
     return json.dumps(to_json_value(content), ensure_ascii=False)
 
 
+def letters(category: str) -> str:
+    """A category without case, spaces and signs; the annotations spell some in several ways."""
+    return "".join(char for char in category.casefold() if char.isalpha())
+
+
 def digest(value: object) -> str:
     """Sixteen hex digits that stand for ``value``, the same on every machine."""
     text = json.dumps(to_json_value(value), sort_keys=True)

@@ -11,7 +11,7 @@ from typing import Any
 
 from tracer_hooks import semconv
 from tracer_hooks._reading import MAX_SPAN_DEPTH, parse_json
-from tracer_hooks.datasets._record import LoadedRecord, content_text
+from tracer_hooks.datasets._record import LoadedRecord, content_text, letters
 from tracer_hooks.errors import TrajectoryError
 from tracer_hooks.schema import (
     AgentFault,
@@ -276,8 +276,3 @@ def _labeled(errors: list[_Located], trajectory: Trajectory) -> LabeledTrajector
         question_id=trajectory.run_id,
         verification={"faulty_steps": [*sorted({step for step, _ in placed})]},
     )
-
-
-def letters(category: str) -> str:
-    """A category without case, spaces and signs; the annotations spell some in several ways."""
-    return "".join(char for char in category.casefold() if char.isalpha())

@@ -55,13 +55,15 @@ def evaluated_methods(
         return found
     if all(case.labeled is None for case in cases):
         raise ConfigError("cannot cross-validate on runs that are only graded, expected labelled ones")
+    where = grouped_folds([case.question for case in cases], folds, seed=seed, strata=[case.group for case in cases])
+    labeled = [case.labeled for case in cases]
     for name, attributor in attributors.items():
         if not isinstance(attributor, Fittable):
             raise ConfigError(
                 f"attributor {name!r} cannot be fitted to labels, so it cannot be cross-validated. "
                 "Run it without --cross-validate"
             )
-        fitted = _by_fold(attributor, cases, folds, seed)
+        fitted = _by_fold(where, labeled, functools.partial(_fitted, attributor, seed))
         found.append(EvaluatedMethod(name=f"{name}, fitted ({folds} folds)", attributor_for=fitted))
     return found
 
@@ -70,15 +72,22 @@ def _always(attributor: Attributor) -> Callable[[int], Attributor]:
     return lambda position: attributor
 
 
-def _by_fold(fittable: Fittable, cases: Sequence[Case], folds: int, seed: int) -> Callable[[int], Attributor]:
-    """Runs without a label are judged by the fold that their question falls into, like the labelled ones."""
-    where = grouped_folds([case.question for case in cases], folds, seed=seed, strata=[case.group for case in cases])
+def _fitted(fittable: Fittable, seed: int, labeled: Sequence[LabeledTrajectory]) -> Attributor:
+    return fittable.fit(labeled, seed=seed)[0]
+
+
+Fit = Callable[[Sequence[LabeledTrajectory]], Attributor]
+"""Fits an attributor to labelled trajectories."""
+
+
+def _by_fold(
+    where: Sequence[int], labeled: Sequence[LabeledTrajectory | None], fit: Fit
+) -> Callable[[int], Attributor]:
+    """The attributor for the run at a position, labelled or not: fitted to the labelled runs of the other folds."""
 
     @functools.cache
     def fitted(fold: int) -> Attributor:
-        labeled = [case.labeled for case, place in zip(cases, where, strict=True) if place != fold]
-        attributor, _ = fittable.fit([one for one in labeled if one is not None], seed=seed)
-        return attributor
+        return fit([label for label, place in zip(labeled, where, strict=True) if place != fold and label is not None])
 
     return lambda position: fitted(where[position])
 
@@ -150,10 +159,6 @@ def ask(
     return answers
 
 
-Fit = Callable[[Sequence[LabeledTrajectory]], Attributor]
-"""Fits an attributor to labelled trajectories."""
-
-
 def cross_validate(
     labeled: Sequence[LabeledTrajectory], fit: Fit, *, folds: int = 5, seed: int = 0
 ) -> list[Attribution]:
@@ -174,13 +179,8 @@ def cross_validate(
     """
     shown = [without_reference(case) for case in labeled]
     where = grouped_folds([question_of(case) for case in shown], folds, seed=seed)
-    answers: dict[int, Attribution] = {}
-    for fold in range(folds):
-        attributor = fit([case for case, place in zip(shown, where, strict=True) if place != fold])
-        for position, case in enumerate(shown):
-            if where[position] == fold:
-                answers[position] = diagnose_trajectory(case.trajectory, attributor=attributor)
-    return [answers[position] for position in range(len(shown))]
+    fitted = _by_fold(where, shown, fit)
+    return [diagnose_trajectory(case.trajectory, attributor=fitted(at)) for at, case in enumerate(shown)]
 
 
 POOLED = "all"

@@ -279,26 +279,26 @@ Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ScoredSteps:
-    """One method on all runs with a labelled step."""
-
+class _ScoredMethod:
     name: str
     reads: str = READS_RUN
     told: bool = False
-    scores: dict[str, Array]
-    guesses: list[Guess | None] | None = None
     answers: list[Answer] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ScoredFaults:
+class ScoredSteps(_ScoredMethod):
+    """One method on all runs with a labelled step."""
+
+    scores: dict[str, Array]
+    guesses: list[Guess | None] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoredFaults(_ScoredMethod):
     """One method on all runs with labelled faults."""
 
-    name: str
-    reads: str = READS_RUN
-    told: bool = False
     scores: FaultScores
-    answers: list[Answer] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -364,9 +364,7 @@ def _step_row(row: ScoredSteps, mask: Mask, lengths: Array, resampling: Resampli
     )
 
 
-def _shared(
-    row: ScoredSteps | ScoredFaults, mask: Mask, measures: Iterable[tuple[str, Measure | None]]
-) -> dict[str, Any]:
+def _shared(row: _ScoredMethod, mask: Mask, measures: Iterable[tuple[str, Measure | None]]) -> dict[str, Any]:
     """The fields of a row in any table."""
     return {
         "name": row.name,

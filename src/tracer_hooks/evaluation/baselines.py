@@ -28,21 +28,10 @@ from tracer_hooks.evaluation._scores import (
 from tracer_hooks.schema import ErrorMode, Trajectory
 
 __all__ = [
-    "agent_prior",
-    "before_error_marker",
-    "best_constant_step",
-    "busiest_speaker",
-    "every_agent_and_mode",
-    "fault_baselines",
-    "first_speaker",
-    "last_step",
-    "position_prior",
-    "random_fault",
-    "random_step",
-    "roster_prior",
-    "step_baselines",
-    "step_one",
-]
+    "agent_prior", "before_error_marker", "best_constant_step", "busiest_speaker", "every_agent_and_mode",
+    "fault_baselines", "first_speaker", "last_step", "position_prior", "random_fault", "random_step", "roster_prior",
+    "step_baselines", "step_one",
+]  # fmt: skip
 
 
 def ranked(trajectory: Trajectory, first: Iterable[int]) -> Guess | None:

@@ -29,7 +29,7 @@ class JudgedRun(Record):
     feedback: Text | None = None
     """What the team may be told of the check's reason."""
     usage: Usage = Usage()
-    """Tokens that it took."""
+    """Tokens that it took, with those of its diagnosis and of tries that its surroundings failed."""
     seconds: float = 0.0
     """How long it took."""
 

@@ -27,6 +27,7 @@ from tracer_hooks.telemetry._records import (
     CHAT_OPERATIONS,
     ChatReply,
     RequestedTool,
+    SpanForest,
     SpanRecord,
     SpanStatus,
     SpanTree,
@@ -136,34 +137,16 @@ def _goes_on(runs: Sequence[Trajectory]) -> bool:
     return False
 
 
-def _group_by_run(records: Sequence[SpanRecord]) -> list[list[SpanRecord]]:
-    by_id = {(record.trace_id, record.span_id): record for record in records}
-    keys: dict[tuple[str, str], str] = {}
-
-    def key_of(record: SpanRecord) -> str:
-        path: dict[tuple[str, str], None] = {}
-        current: SpanRecord | None = record
-        key = f"trace {record.trace_id}"
-        while current is not None:
-            place = (current.trace_id, current.span_id)
-            if place in keys:
-                key = keys[place]
-                break
-            if place in path:  # a damaged file may hold a cycle
-                break
-            path[place] = None
-            run_id = current.attributes.get(semconv.RUN_ID)
-            if run_id is not None and current.operation != semconv.OP_DIAGNOSE:
-                key = f"run {run_id}"
-                break
-            current = by_id.get((current.trace_id, current.parent_id)) if current.parent_id else None
-        keys.update(dict.fromkeys(path, key))
-        return key
-
+def _group_by_run(records: list[SpanRecord]) -> list[list[SpanRecord]]:
+    """The spans of each run: those that bear its id and those inside them; spans without a run go by their trace."""
+    of_run = [record for record in records if record.operation != semconv.OP_DIAGNOSE]
+    named = {id(record) for record in of_run if record.attributes.get(semconv.RUN_ID) is not None}
+    above = SpanForest(records).above(named)
     groups: dict[str, list[SpanRecord]] = {}
-    for record in records:
-        if record.operation != semconv.OP_DIAGNOSE:
-            groups.setdefault(key_of(record), []).append(record)
+    for record in of_run:
+        owner = record if id(record) in named else next(above.around(record), None)
+        key = f"trace {record.trace_id}" if owner is None else f"run {owner.attributes[semconv.RUN_ID]}"
+        groups.setdefault(key, []).append(record)
     return list(groups.values())
 
 
@@ -389,7 +372,13 @@ class _Spans:
             turn_id,
             chat,
             (start + failed, max(start + failed, end)),
-            {**common, **_request(step), **_response(step, reply), semconv.ERROR_TYPE: step.error_type},
+            {
+                **common,
+                **_request(step),
+                semconv.OUTPUT_MESSAGES: [reply.to_message()],
+                **usage_attributes(step.usage),
+                semconv.ERROR_TYPE: step.error_type,
+            },
             error=step.error if step.kind is StepKind.ERROR else None,
         )
         for position, call in enumerate(calls):
@@ -472,13 +461,6 @@ def _unused(name: str, taken: set[str | None]) -> str:
 def _request(step: Step) -> dict[str, Any]:
     shown = [text_message("user", item.text, name=item.source) for item in step.inputs if item.text is not None]
     return {semconv.REQUEST_MODEL: step.model, semconv.INPUT_MESSAGES: shown or None}
-
-
-def _response(step: Step, reply: ChatReply) -> dict[str, Any]:
-    return {
-        semconv.OUTPUT_MESSAGES: [reply.to_message()],
-        **usage_attributes(step.usage),
-    }
 
 
 def _tool(call: ToolCall) -> dict[str, Any]:

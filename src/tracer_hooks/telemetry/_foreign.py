@@ -9,7 +9,7 @@ place of the tool's.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,7 +31,6 @@ from tracer_hooks.telemetry._foreign_messages import (
 )
 from tracer_hooks.telemetry._foreign_roles import (
     INTERNAL,
-    SpanForest,
     choose_teams,
     find_agents,
     find_outer_teams,
@@ -44,6 +43,7 @@ from tracer_hooks.telemetry._records import (
     EXCEPTION_EVENTS,
     USAGE_KEYS,
     Message,
+    SpanForest,
     SpanRecord,
     SpanStatus,
     decode_json,
@@ -216,27 +216,24 @@ def replies_from_tasks(tree: SpanForest, operations: Mapping[int, str | None]) -
 
     OpenLLMetry for CrewAI (0.62.4) writes a task's output, but none on the agent's span inside.
     """
-    found: dict[int, Message] = {}
-    last_turn: dict[int, SpanRecord] = {}
-    for record in sorted(tree.records, key=lambda record: record.start_ns):
-        task = tree.parent(record)
-        is_turn = operations[id(record)] == semconv.OP_INVOKE_AGENT and not _output_messages(record)
-        if is_turn and task is not None and operations[id(task)] == INTERNAL and (reply := _output_messages(task)):
-            found.pop(id(last_turn.get(id(task))), None)
-            found[id(record)] = reply[-1]
-            last_turn[id(task)] = record
-    return found
+    last_turn: dict[int, tuple[SpanRecord, list[Message]]] = {}
+    for record, task in sorted(_turns_in_tasks(tree, operations), key=lambda pair: pair[0].start_ns):
+        if not _output_messages(record) and (reply := _output_messages(task)):
+            last_turn[id(task)] = record, reply
+    return {id(record): reply[-1] for record, reply in last_turn.values()}
 
 
 def requests_from_tasks(tree: SpanForest, operations: Mapping[int, str | None]) -> dict[int, list[Message]]:
     """Requests to agents, by span, where only the span of the task right around a turn tells them."""
-    found: dict[int, list[Message]] = {}
+    turns = _turns_in_tasks(tree, operations)
+    return {id(record): _input_messages(task) for record, task in turns if any(map(task.attributes.get, _TASKS))}
+
+
+def _turns_in_tasks(tree: SpanForest, operations: Mapping[int, str | None]) -> Iterator[tuple[SpanRecord, SpanRecord]]:
     for record in tree.records:
         task = tree.parent(record)
-        is_turn = operations[id(record)] == semconv.OP_INVOKE_AGENT
-        if is_turn and task is not None and operations[id(task)] == INTERNAL and any(map(task.attributes.get, _TASKS)):
-            found[id(record)] = _input_messages(task)
-    return found
+        if operations[id(record)] == semconv.OP_INVOKE_AGENT and task is not None and operations[id(task)] == INTERNAL:
+            yield record, task
 
 
 def roster_of(record: SpanRecord) -> dict[str, Any]:
@@ -463,21 +460,12 @@ def _messages_under(
 
 
 def _run_attributes(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    sent = decode_json(attributes.get(semconv.INPUT_MESSAGES))
-    replied = decode_json(attributes.get(semconv.OUTPUT_MESSAGES))
+    sent, replied = (messages_in(attributes, key) for key in (semconv.INPUT_MESSAGES, semconv.OUTPUT_MESSAGES))
     found: dict[str, Any] = {
-        semconv.RUN_TASK: _text_of([item for item in _as_list(sent) if item.get("role") == "user"][:1]),
-        semconv.RUN_FINAL_OUTPUT: _text_of(_as_list(replied)[-1:]),
+        semconv.RUN_TASK: next((message_text(item) for item in sent if item.get("role") == "user"), ""),
+        semconv.RUN_FINAL_OUTPUT: message_text(replied[-1]) if replied else "",
     }
     return {key: value for key, value in found.items() if value}
-
-
-def _as_list(messages: Any) -> list[Message]:
-    return [item for item in messages if isinstance(item, dict)] if isinstance(messages, list) else []
-
-
-def _text_of(messages: list[Message]) -> str:
-    return "\n".join(message_text(message) for message in messages)
 
 
 def _with_tool_status(record: SpanRecord, result: ToolResult) -> SpanRecord:

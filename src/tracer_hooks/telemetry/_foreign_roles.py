@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tracer_hooks import semconv
 from tracer_hooks.schema import to_text
 from tracer_hooks.telemetry._foreign_messages import PROMPT_IDENTITY, TRACELOOP_NAME, unflatten
-from tracer_hooks.telemetry._records import CHAT_OPERATIONS, SpanRecord, SpanStatus, first_filled
+from tracer_hooks.telemetry._records import (
+    CHAT_OPERATIONS,
+    SpanForest,
+    SpanRecord,
+    SpansAbove,
+    SpanStatus,
+    first_filled,
+)
 
 _TRACELOOP_KIND = "traceloop.span.kind"
 _TRACELOOP_PROPERTY = "traceloop.association.properties."
@@ -59,56 +66,6 @@ _TEAM_NAMES = (
     semconv.AGENT_NAME,
 )
 _GENERIC_NODES = {"model", "agent", "tools", "tool", "call_model", "llm", "chatbot", "__start__", "__end__"}
-
-
-class SpanForest:
-    """Parents and children of the spans at hand."""
-
-    def __init__(self, records: list[SpanRecord]) -> None:
-        self.records = records
-        self._by_id = {(record.trace_id, record.span_id): record for record in records}
-        self._with_children = {(record.trace_id, record.parent_id) for record in records}
-
-    def parent(self, record: SpanRecord) -> SpanRecord | None:
-        return self._by_id.get((record.trace_id, record.parent_id)) if record.parent_id else None
-
-    def above(self, wanted: Container[int]) -> SpansAbove:
-        """For every span those around it that are ``wanted``, each given by its ``id``."""
-        nearest: dict[int, SpanRecord | None] = {}
-        for record in self.records:
-            path: dict[int, SpanRecord] = {}
-            current, found = record, None
-            while id(current) not in path:  # a damaged file may hold a circle
-                if id(current) in nearest:
-                    found = nearest[id(current)]
-                    break
-                path[id(current)] = current
-                parent = self.parent(current)
-                if parent is None or id(parent) in wanted:
-                    found = parent
-                    break
-                current = parent
-            nearest.update(dict.fromkeys(path, found))
-        return SpansAbove(nearest)
-
-    def is_leaf(self, record: SpanRecord) -> bool:
-        return (record.trace_id, record.span_id) not in self._with_children
-
-
-class SpansAbove:
-    """Some of the spans around each span, so that long chains of parents are walked once and not for every span."""
-
-    def __init__(self, nearest: Mapping[int, SpanRecord | None]) -> None:
-        self._nearest = nearest
-
-    def around(self, record: SpanRecord) -> Iterator[SpanRecord]:
-        """Those around ``record``, innermost first."""
-        seen = {id(record)}
-        found = self._nearest[id(record)]
-        while found is not None and id(found) not in seen:
-            yield found
-            seen.add(id(found))
-            found = self._nearest[id(found)]
 
 
 def is_own(record: SpanRecord) -> bool:

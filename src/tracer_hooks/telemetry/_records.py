@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -205,6 +205,66 @@ def messages_in(attributes: Mapping[str, Any], key: str) -> list[Message]:
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
+class SpansAbove:
+    """Those around each span that are ``wanted``: long chains of parents are walked once and not for every span.
+
+    Args:
+        records: The spans.
+        parent: Gives the span right around one.
+        wanted: The spans to find, each given by its ``id``.
+    """
+
+    def __init__(
+        self,
+        records: Sequence[SpanRecord],
+        parent: Callable[[SpanRecord], SpanRecord | None],
+        wanted: Container[int],
+    ) -> None:
+        self._nearest: dict[int, SpanRecord | None] = {}
+        for record in records:
+            path: dict[int, SpanRecord] = {}
+            current, found = record, None
+            while id(current) not in path:  # a damaged file may hold a circle
+                if id(current) in self._nearest:
+                    found = self._nearest[id(current)]
+                    break
+                path[id(current)] = current
+                above = parent(current)
+                if above is None or id(above) in wanted:
+                    found = above
+                    break
+                current = above
+            self._nearest.update(dict.fromkeys(path, found))
+
+    def around(self, record: SpanRecord) -> Iterator[SpanRecord]:
+        """Those around ``record``, innermost first."""
+        seen = {id(record)}
+        found = self._nearest[id(record)]
+        while found is not None and id(found) not in seen:
+            yield found
+            seen.add(id(found))
+            found = self._nearest[id(found)]
+
+
+class SpanForest:
+    """Parents and children of the spans at hand."""
+
+    def __init__(self, records: list[SpanRecord]) -> None:
+        self.records = records
+        self._by_id = {(record.trace_id, record.span_id): record for record in records}
+        self._with_children = {(record.trace_id, record.parent_id) for record in records}
+
+    def parent(self, record: SpanRecord) -> SpanRecord | None:
+        return self._by_id.get((record.trace_id, record.parent_id)) if record.parent_id else None
+
+    def above(self, wanted: Container[int]) -> SpansAbove:
+        """For every span those around it that are ``wanted``, each given by its ``id``."""
+        return SpansAbove(self.records, self.parent, wanted)
+
+    def is_leaf(self, record: SpanRecord) -> bool:
+        return (record.trace_id, record.span_id) not in self._with_children
+
+
 class SpanTree:
     """The spans of one run.
 
@@ -215,8 +275,8 @@ class SpanTree:
     def __init__(self, records: Sequence[SpanRecord]) -> None:
         self.records = sorted(records, key=lambda record: (record.start_ns, record.end_ns, record.span_id))
         self._by_id = {record.span_id: record for record in self.records}
-        self._turns: dict[int, SpanRecord | None] = {}
         self._of_operations: dict[tuple[str, ...], list[SpanRecord]] = {}
+        self._turns = SpansAbove(self.records, self._parent, set(map(id, self.of_operation(semconv.OP_INVOKE_AGENT))))
         self.root = self._find_root()
 
     @property
@@ -234,26 +294,15 @@ class SpanTree:
     def ancestors(self, record: SpanRecord) -> Iterator[SpanRecord]:
         """The spans around ``record``, innermost first."""
         seen = {record.span_id}
-        parent = self._by_id.get(record.parent_id) if record.parent_id else None
+        parent = self._parent(record)
         while parent is not None and parent.span_id not in seen:
             yield parent
             seen.add(parent.span_id)
-            parent = self._by_id.get(parent.parent_id) if parent.parent_id else None
+            parent = self._parent(parent)
 
     def agent_of(self, record: SpanRecord) -> SpanRecord | None:
         """The innermost agent turn around ``record``."""
-        passed, ended = [record], False
-        found: SpanRecord | None = None
-        for ancestor in self.ancestors(record):
-            ended = _is_turn(ancestor) or id(ancestor) in self._turns
-            if ended:
-                found = ancestor if _is_turn(ancestor) else self._turns[id(ancestor)]
-                break
-            passed.append(ancestor)
-        if found is record or not (ended or self._is_top(passed[-1])):  # a damaged file may hold a circle
-            return next((span for span in self.ancestors(record) if _is_turn(span)), None)
-        self._turns.update((id(span), found) for span in passed)
-        return found
+        return next(self._turns.around(record), None)
 
     def agent_name(self, record: SpanRecord, default: str) -> str:
         """The agent that ``record`` belongs to: its own attribute, else the turn around it, else ``default``."""
@@ -271,8 +320,8 @@ class SpanTree:
                 prompts[name] = prompt
         return prompts
 
-    def _is_top(self, record: SpanRecord) -> bool:
-        return not record.parent_id or record.parent_id not in self._by_id
+    def _parent(self, record: SpanRecord) -> SpanRecord | None:
+        return self._by_id.get(record.parent_id) if record.parent_id else None
 
     def _find_root(self) -> SpanRecord:
         for record in self.records:
@@ -281,10 +330,6 @@ class SpanTree:
             ):
                 return record
         return next((r for r in self.records if r.parent_id not in self._by_id), self.records[0])
-
-
-def _is_turn(record: SpanRecord) -> bool:
-    return record.operation == semconv.OP_INVOKE_AGENT
 
 
 def _system_prompt(chat: SpanRecord) -> str:

@@ -7,7 +7,7 @@ import json
 import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, TypeAlias
 
 from tracer_hooks.errors import ConfigError
@@ -47,7 +47,20 @@ class ToolCallReply:
 
 
 @dataclass(frozen=True)
-class Reply:
+class _Delayed:
+    """Base of the answers."""
+
+    delay_s: float = field(default=0.0, kw_only=True)
+    """Seconds before the first byte is sent, or the connection closes. Closing the server ends the wait."""
+
+    def __post_init__(self) -> None:
+        """Check what could only fail later, inside the server."""
+        if self.delay_s < 0:
+            raise ConfigError(f"{type(self).__name__}(delay_s={self.delay_s!r}): expected seconds >= 0")
+
+
+@dataclass(frozen=True)
+class Reply(_Delayed):
     """A model reply: text, tool calls, or both.
 
     `Reply("42")`, `Reply(tool_calls=[ToolCallReply("add", {"a": 1})])`. A plain `str` in a script is a `Reply` with
@@ -63,8 +76,6 @@ class Reply:
     """Input and output tokens.
 
     None: a quarter of the characters of the request and of the reply, rounded up."""
-    delay_s: float = 0.0
-    """Seconds before the first byte is sent. Closing the server ends the wait."""
     finish_reason: str | None = None
     """`stop`, `length`, `content_filter`, ... None: `tool_calls` when there are calls, else `stop`."""
     chunks: int | Sequence[str] | None = None
@@ -76,7 +87,7 @@ class Reply:
 
     def __post_init__(self) -> None:
         """Check what could only fail later, inside the server."""
-        _check_delay(self)
+        super().__post_init__()
         if self.pause_s < 0:
             raise ConfigError(f"Reply(pause_s={self.pause_s!r}): expected seconds >= 0")
         if self.usage is not None and min(self.usage) < 0:
@@ -107,7 +118,7 @@ class Reply:
 
 
 @dataclass(frozen=True)
-class ErrorReply:
+class ErrorReply(_Delayed):
     """An HTTP error in OpenAI's form, also to a streaming request.
 
     The OpenAI clients retry 408, 409, 429 and 5xx (twice by default), and each retry is a request of its own,
@@ -127,12 +138,10 @@ class ErrorReply:
     """Seconds, in Retry-After and retry-after-ms.
 
     OpenAI's clients ignore 0: take 0.001 for a retry at once."""
-    delay_s: float = 0.0
-    """Seconds before the error is sent."""
 
     def __post_init__(self) -> None:
         """Check what could only fail later, inside the server."""
-        _check_delay(self)
+        super().__post_init__()
         if not 400 <= self.status <= 599:
             raise ConfigError(f"ErrorReply(status={self.status!r}): expected 400 to 599; else use Reply")
         if self.retry_after is not None and self.retry_after < 0:
@@ -140,7 +149,7 @@ class ErrorReply:
 
 
 @dataclass(frozen=True)
-class Drop:
+class Drop(_Delayed):
     """A connection that breaks off in the middle of a reply.
 
     The OpenAI clients retry a whole reply and then raise `APIConnectionError`; a stream breaks off with an
@@ -152,18 +161,16 @@ class Drop:
     _: KW_ONLY
     sent: float = 0.5
     """Part of the body (streaming: of the events) that is sent. 0: the connection closes without any answer."""
-    delay_s: float = 0.0
-    """Seconds before the first byte, or before the connection closes."""
 
     def __post_init__(self) -> None:
         """Check what could only fail later, inside the server."""
-        _check_delay(self)
+        super().__post_init__()
         if not 0 <= self.sent < 1:
             raise ConfigError(f"Drop(sent={self.sent!r}): expected a part >= 0 and < 1; else use Reply")
 
 
 @dataclass(frozen=True)
-class Garbage:
+class Garbage(_Delayed):
     """A body that is not what the API promises, such as a proxy's HTML page or half a JSON document."""
 
     text: str
@@ -171,12 +178,6 @@ class Garbage:
     _: KW_ONLY
     content_type: str = "application/json"
     """Content type of an answer that is not streamed."""
-    delay_s: float = 0.0
-    """Seconds before the first byte."""
-
-    def __post_init__(self) -> None:
-        """Check what could only fail later, inside the server."""
-        _check_delay(self)
 
 
 Answer: TypeAlias = Reply | ErrorReply | Drop | Garbage
@@ -206,11 +207,6 @@ def split_evenly(text: str, count: int) -> list[str]:
     """Give `text` in `count` pieces of nearly equal length; fewer when the text is shorter."""
     bounds = [len(text) * i // count for i in range(count + 1)]
     return [text[a:b] for a, b in itertools.pairwise(bounds) if b > a]
-
-
-def _check_delay(answer: Answer) -> None:
-    if answer.delay_s < 0:
-        raise ConfigError(f"{type(answer).__name__}(delay_s={answer.delay_s!r}): expected seconds >= 0")
 
 
 AGENT_HEADER = "x-scripted-agent"
@@ -404,11 +400,11 @@ class When:
 
     def __post_init__(self) -> None:
         """Compile each pattern once, so that a bad one fails where it was written."""
-        for field in ("system", "last", "contains", "tool_result", "model"):
+        for name in ("system", "last", "contains", "tool_result", "model"):
             try:
-                re.compile(getattr(self, field) or "")
+                re.compile(getattr(self, name) or "")
             except (re.error, TypeError) as error:
-                given = f"When({field}={getattr(self, field)!r})"
+                given = f"When({name}={getattr(self, name)!r})"
                 raise ConfigError(
                     f"{given}: expected a regular expression ({error}); use re.escape for plain text"
                 ) from error

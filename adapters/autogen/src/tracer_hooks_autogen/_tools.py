@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 from collections import deque
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any, cast
 
@@ -30,59 +30,73 @@ class SuppliedError(Exception):
     """Raised in a tool's place, so that AutoGen shows its text to the agent as the tool's error."""
 
 
-async def run_under_intervention(call: ToolInvocation, tool: Any, original: Any, bound: dict[str, Any]) -> Any:
-    """``run_json`` with the run's intervention asked before and after; ends the call."""
-    request = tool_request(call, bound["args"])
-    answer = before_tool(call.run, request)
+async def _carry_out(
+    call: ToolInvocation,
+    run: Callable[[], Awaitable[Any]],
+    read: Callable[[Any], ToolReply],
+    give: Callable[[ToolReply], Any],
+    *,
+    run_changed: Callable[[Any], Awaitable[Any]] | None = None,
+    shows_errors: bool = False,
+) -> Any:
+    """Carry out a tool call, with the run's intervention asked before and after, and end it.
+
+    Args:
+        call: The call, which is open.
+        run: Runs the tool.
+        read: The reply that a native result is.
+        give: The native result that a reply is, in place of the tool's own.
+        run_changed: Runs it with other arguments; None where they cannot be changed.
+        shows_errors: Whether AutoGen shows what the tool raises to the agent: it is then a reply like any other.
+    """
     value: Any = _NOTHING
-    failure: Exception | None = None
-    if isinstance(answer, ToolReply):
-        reply = answer
-    else:
-        if answer is not None:
-            request = answer
-            bound = {**bound, "args": answer.arguments}
-            call.set(semconv.TOOL_CALL_ARGUMENTS, answer.arguments)
-        try:
+    try:
+        if call.run.intervention is None:
             with call.active():
-                value = await original(**bound)
-            reply = ToolReply(content=to_text(tool.return_value_as_string(value)))
-        except Exception as error:
-            failure = error
-            reply = ToolReply(content=to_text(error), is_error=True)
-    final = after_tool(call.run, request, reply)
-    if final is reply and failure is not None:
-        call.fail(failure)
-        raise failure
-    call.stop(final.content, error=final.content if final.is_error else None)
-    # A hand-off's tool is called without any protection: an exception there would end the run.
-    if final.is_error and semconv.TRANSFER_TARGET not in call.attributes:
-        raise SuppliedError(final.content)
-    return value if final is reply and value is not _NOTHING else SuppliedText(final.content)
+                value = await run()
+            with guard("record a tool's result"):
+                _stop(call, read(value))
+            return value
+        request = _tool_request(call)
+        answer = before_tool(call.run, request)
+        failure: Exception | None = None
+        if isinstance(answer, ToolReply):
+            reply = answer
+        else:
+            if answer is not None and run_changed is not None:
+                request, run = answer, partial(run_changed, answer.arguments)
+                call.set(semconv.TOOL_CALL_ARGUMENTS, answer.arguments)
+            try:
+                with call.active():
+                    value = await run()
+                reply = read(value)
+            except Exception as error:
+                if not shows_errors:
+                    raise
+                failure, reply = error, ToolReply(content=to_text(error), is_error=True)
+        final = after_tool(call.run, request, reply)
+        if final is reply and failure is not None:
+            raise failure
+        _stop(call, final)
+        return value if final is reply and value is not _NOTHING else give(final)
+    except BaseException as error:
+        call.fail(error)
+        raise
 
 
-async def call_under_intervention(call: ToolInvocation, original: Any, bound: dict[str, Any]) -> Any:
-    """``call_tool`` of a workbench likewise."""
-    request = tool_request(call, bound["arguments"])
-    answer = before_tool(call.run, request)
-    result: Any = None
-    if isinstance(answer, ToolReply):
-        reply = answer
-    else:
-        if answer is not None:
-            request = answer
-            bound = {**bound, "arguments": answer.arguments}
-            call.set(semconv.TOOL_CALL_ARGUMENTS, answer.arguments)
-        with call.active():
-            result = await original(**bound)
-        reply = ToolReply(content=to_text(result.to_text()), is_error=bool(result.is_error))
-    final = after_tool(call.run, request, reply)
-    call.stop(final.content, error=final.content if final.is_error else None)
-    if final is reply and result is not None:
-        return result
-    known = types()
-    texts = [known.text_result(content=final.content)]
-    return known.tool_result(name=bound["name"], result=texts, is_error=final.is_error)
+def _stop(call: ToolInvocation, reply: ToolReply) -> None:
+    call.stop(reply.content, error=reply.content if reply.is_error else None)
+
+
+def _tool_request(call: ToolInvocation) -> ToolRequest:
+    agent = enclosing_agent(call, call.run)
+    return ToolRequest(
+        agent=agent.spec.name if agent is not None else call.run.name,
+        name=call.name,
+        arguments=to_json_value(call.attributes[semconv.TOOL_CALL_ARGUMENTS]),
+        call_id=call.attributes.get(semconv.TOOL_CALL_ID),
+        step=call.step,
+    )
 
 
 def show_supplied_text(original: Any, hooked_teams: list[HookedTeam]) -> Any:
@@ -94,42 +108,29 @@ def show_supplied_text(original: Any, hooked_teams: list[HookedTeam]) -> Any:
     return return_value_as_string
 
 
-def tool_request(call: ToolInvocation, arguments: Any) -> ToolRequest:
-    """Return the request that the run's intervention is given for a call."""
-    agent = enclosing_agent(call, call.run)
-    return ToolRequest(
-        agent=agent.spec.name if agent is not None else call.run.name,
-        name=call.name,
-        arguments=to_json_value(arguments),
-        call_id=call.attributes.get(semconv.TOOL_CALL_ID),
-        step=call.step,
-    )
-
-
 CODE_EXECUTION = "execute_code"
 """The name under which an execution is recorded."""
 
 
 def observe_execution(original: Any, hooked_teams: list[HookedTeam]) -> Any:
-    """Replaces ``execute_code_block`` of a ``CodeExecutorAgent``."""
+    """Replaces ``execute_code_block`` of a ``CodeExecutorAgent``; the code itself cannot be changed."""
 
     async def execute_code_block(code_blocks: Any, cancellation_token: Any) -> Any:
         call = _begin_execution(hooked_teams, code_blocks)
-        if call is None:
-            return await original(code_blocks, cancellation_token)
-        try:
-            if call.run.intervention is not None:
-                return await _execute_under_intervention(call, original, code_blocks, cancellation_token)
-            with call.active():
-                result = await original(code_blocks, cancellation_token)
-        except BaseException as error:
-            call.fail(error)
-            raise
-        with guard("record what code gave"):
-            call.stop(result.output, error=result.output if result.exit_code else None)
-        return result
+        run = partial(original, code_blocks, cancellation_token)
+        return await run() if call is None else await _carry_out(call, run, _read_code_result, _to_code_result)
 
     return execute_code_block
+
+
+def _read_code_result(result: Any) -> ToolReply:
+    return ToolReply(content=to_text(result.output), is_error=bool(result.exit_code))
+
+
+def _to_code_result(reply: ToolReply) -> Any:
+    from autogen_core.code_executor import CodeResult
+
+    return CodeResult(exit_code=1 if reply.is_error else 0, output=reply.content)
 
 
 @guarded("begin to record an execution of code", cast("ToolInvocation | None", None))
@@ -143,48 +144,34 @@ def _begin_execution(hooked_teams: Sequence[HookedTeam], code_blocks: Sequence[A
     return ToolInvocation(run, CODE_EXECUTION, arguments=arguments, parent=parent_in(run))
 
 
-async def _execute_under_intervention(
-    call: ToolInvocation, original: Any, code_blocks: Any, cancellation_token: Any
-) -> Any:
-    """Run the code with the run's intervention asked before and after; the code itself cannot be changed."""
-    request = tool_request(call, call.attributes[semconv.TOOL_CALL_ARGUMENTS])
-    answer = before_tool(call.run, request)
-    result: Any = None
-    if isinstance(answer, ToolReply):
-        reply = answer
-    else:
-        with call.active():
-            result = await original(code_blocks, cancellation_token)
-        reply = ToolReply(content=to_text(result.output), is_error=bool(result.exit_code))
-    final = after_tool(call.run, request, reply)
-    call.stop(final.content, error=final.content if final.is_error else None)
-    if final is reply and result is not None:
-        return result
-    from autogen_core.code_executor import CodeResult
-
-    return CodeResult(exit_code=1 if final.is_error else 0, output=final.content)
-
-
 def observe_tool(tool: Any, original: Any, hooked_teams: list[HookedTeam]) -> Any:
     """Replaces ``run_json``, where every tool call of a static workbench, and every hand-off, ends up."""
 
     async def run_json(*args: Any, **kwargs: Any) -> Any:
-        call = _begin_call(tool, hooked_teams, _bind_run_json(args, kwargs))
+        bound = _bind_run_json(args, kwargs)
+        call = _begin_call(tool, hooked_teams, bound)
         if call is None:
             return await original(*args, **kwargs)
-        try:
-            if call.run.intervention is not None:
-                return await run_under_intervention(call, tool, original, _bind_run_json(args, kwargs))
-            with call.active():
-                value = await original(*args, **kwargs)
-        except BaseException as error:
-            call.fail(error)
-            raise
-        with guard("record a tool's result"):
-            call.stop(tool.return_value_as_string(value))
-        return value
+        return await _run_tool(call, tool, partial(original, *args, **kwargs), original, bound)
 
     return run_json
+
+
+async def _run_tool(
+    call: ToolInvocation, tool: Any, run: Callable[[], Awaitable[Any]], original: Any, bound: dict[str, Any]
+) -> Any:
+    def read(value: Any) -> ToolReply:
+        return ToolReply(content=to_text(tool.return_value_as_string(value)))
+
+    def give(reply: ToolReply) -> SuppliedText:
+        # A hand-off's tool is called without any protection: an exception there would end the run.
+        if reply.is_error and semconv.TRANSFER_TARGET not in call.attributes:
+            raise SuppliedError(reply.content)
+        return SuppliedText(reply.content)
+
+    return await _carry_out(
+        call, run, read, give, run_changed=lambda args: original(**{**bound, "args": args}), shows_errors=True
+    )
 
 
 def observe_tool_stream(tool: Any, original: Any, hooked_teams: list[HookedTeam]) -> Any:
@@ -206,18 +193,18 @@ def observe_workbench(workbench: Any, original: Any, hooked_teams: list[HookedTe
         call = _begin_named_call(to_text(bound["name"]), hooked_teams, bound["arguments"], bound["call_id"])
         if call is None:
             return await original(*args, **kwargs)
-        try:
-            if call.run.intervention is not None:
-                return await call_under_intervention(call, original, bound)
-            with call.active():
-                result = await original(*args, **kwargs)
-        except BaseException as error:
-            call.fail(error)
-            raise
-        with guard("record a tool's result"):
-            text = result.to_text()
-            call.stop(text, error=text if result.is_error else None)
-        return result
+
+        def give(reply: ToolReply) -> Any:
+            texts = [types().text_result(content=reply.content)]
+            return types().tool_result(name=bound["name"], result=texts, is_error=reply.is_error)
+
+        return await _carry_out(
+            call,
+            partial(original, *args, **kwargs),
+            lambda result: ToolReply(content=to_text(result.to_text()), is_error=bool(result.is_error)),
+            give,
+            run_changed=lambda arguments: original(**{**bound, "arguments": arguments}),
+        )
 
     return call_tool
 
@@ -257,11 +244,7 @@ async def _stream(call: ToolInvocation, tool: Any, original: Any, bound: dict[st
             inside.extend([item async for item in original(**arguments)])
             return inside.pop() if inside else None
 
-        try:
-            value = await run_under_intervention(call, tool, run_through, bound)
-        except BaseException as error:
-            call.fail(error)
-            raise
+        value = await _run_tool(call, tool, partial(run_through, **bound), run_through, bound)
         for item in inside:  # what the agents in the tool said; the last item is the tool's result
             yield item
         yield value

@@ -8,7 +8,8 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Mapping
 from contextlib import aclosing
-from typing import Any, Generic, Protocol, TypeVar
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 from tracer_hooks import semconv
 from tracer_hooks._guard import guard, report
@@ -20,6 +21,7 @@ from tracer_hooks.telemetry import (
     RunInvocation,
     ToolInvocation,
     current_invocation,
+    current_run,
     drive,
     drive_async,
 )
@@ -70,14 +72,16 @@ def _block_text(block: Any) -> str:
     return to_text(text) if isinstance(text, str) else ""
 
 
-class Operation(Protocol):
+@dataclass(frozen=True)
+class Operation:
     """Operation that a decorator opens and closes around a call."""
 
-    def begin(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Invocation | None:
-        """Open the operation; None leaves the call alone."""
-
-    def end(self, invocation: Invocation, value: Any) -> None:
-        """Close it with what the function returned."""
+    begin: Callable[[RunInvocation, tuple[Any, ...], dict[str, Any]], Invocation]
+    """Opens it in a run, with the arguments of the call."""
+    end: Callable[[Any, Any], None]
+    """Closes it with what the function returned."""
+    unseen: Callable[[], None] = lambda: None
+    """Called where the call is part of no run."""
 
 
 def wrap(function: Callable[..., Any], operation: Operation) -> Callable[..., Any]:
@@ -93,8 +97,16 @@ def wrap(function: Callable[..., Any], operation: Operation) -> Callable[..., An
 
 def _begin(operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Invocation | None:
     with guard("open an operation of a plain Python team"):
-        return operation.begin(args, kwargs)
+        run = current_run()
+        if run is not None:
+            return operation.begin(run, args, kwargs)
+        operation.unseen()
     return None
+
+
+def _end(operation: Operation, invocation: Invocation, value: Any) -> None:
+    with guard("record what a marked function gave"):
+        operation.end(invocation, value)
 
 
 def _wrap_call(function: Callable[..., Any], operation: Operation) -> Callable[..., Any]:
@@ -111,7 +123,7 @@ def _wrap_call(function: Callable[..., Any], operation: Operation) -> Callable[.
             raise
         if inspect.iscoroutine(value):  # a plain function that hands on a coroutine, as a lambda does
             return _finish_coroutine(value, operation, invocation)
-        operation.end(invocation, value)
+        _end(operation, invocation, value)
         return value
 
     return call
@@ -124,7 +136,7 @@ async def _finish_coroutine(coroutine: Coroutine[Any, Any, Any], operation: Oper
     except BaseException as error:
         invocation.fail(error)
         raise
-    operation.end(invocation, value)
+    _end(operation, invocation, value)
     return value
 
 
@@ -148,7 +160,7 @@ def _wrap_generator(function: Callable[..., Any], operation: Operation) -> Calla
         items: list[Any] = []
         source = _start(function, args, kwargs, invocation)
         returned = yield from drive(source, invocation, on_item=_collect_items(invocation, items))
-        operation.end(invocation, join_items(items) if items else returned)
+        _end(operation, invocation, join_items(items) if items else returned)
         return returned
 
     return call
@@ -171,7 +183,7 @@ def _wrap_async_generator(function: Callable[..., Any], operation: Operation) ->
                 yield item
         finally:
             await source.aclose()
-        operation.end(invocation, join_items(items))
+        _end(operation, invocation, join_items(items))
 
     return call
 
@@ -239,6 +251,9 @@ class Seam(ABC, Generic[Request, Reply]):
         """The reply in place of what the call raised; None to raise it."""
         return None
 
+    def learn(self, value: Any) -> None:
+        """Note what the function really returned, also where nothing intervenes."""
+
     @abstractmethod
     def give(self, reply: Reply, value: Any) -> Any:
         """Give the caller a reply in place of ``value``, which is None where there was none."""
@@ -269,8 +284,6 @@ def with_seam(function: Callable[..., Any], seam: Seam[Any, Any]) -> Callable[..
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         request, reply, (args, kwargs) = ask_before(seam, args, kwargs)
-        if request is None:
-            return function(*args, **kwargs)
         if reply is not None:
             return seam.give(reply, None)
         try:
@@ -284,8 +297,6 @@ def with_seam(function: Callable[..., Any], seam: Seam[Any, Any]) -> Callable[..
     @functools.wraps(function)
     async def acall(*args: Any, **kwargs: Any) -> Any:
         request, reply, (args, kwargs) = ask_before(seam, args, kwargs)
-        if request is None:
-            return await function(*args, **kwargs)
         if reply is not None:
             return seam.give(reply, None)
         return await _await_with_seam(seam, request, function(*args, **kwargs))
@@ -321,12 +332,13 @@ async def _await_with_seam(seam: Seam[Any, Any], request: Any, coroutine: Corout
 
 
 def _after(seam: Seam[Any, Any], request: Any, value: Any) -> Any:
-    reply = guarded_seam(lambda: seam.returned(request, value), None)
+    guarded_seam(lambda: seam.learn(value), None)
+    reply = None if request is None else guarded_seam(lambda: seam.returned(request, value), None)
     return value if reply is None else seam.give(reply, value)
 
 
 def _after_error(seam: Seam[Any, Any], request: Any, error: Exception) -> Any:
-    reply = guarded_seam(lambda: seam.raised(request, error), None)
+    reply = None if request is None else guarded_seam(lambda: seam.raised(request, error), None)
     if reply is None:
         raise error
     return seam.give(reply, None)

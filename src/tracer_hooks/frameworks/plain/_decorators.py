@@ -6,20 +6,19 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any, TypeVar, cast, overload
 
 from tracer_hooks._guard import guard
 from tracer_hooks.frameworks._instructions import rewritten_instructions
-from tracer_hooks.frameworks.plain._calls import answer_text, with_seam, wrap
+from tracer_hooks.frameworks.plain._calls import Operation, answer_text, with_seam, wrap
 from tracer_hooks.frameworks.plain._seams import ModelSeam, ToolSeam, plain_value, with_stream_seam
 from tracer_hooks.schema import AgentSpec, Usage, to_json_value
 from tracer_hooks.telemetry import (
     AgentInvocation,
     ChatInvocation,
     ChatReply,
-    Invocation,
     RequestedTool,
+    RunInvocation,
     ToolInvocation,
     current_run,
     text_message,
@@ -102,7 +101,22 @@ def agent(
         declare_agent(called, instructions)
         if isinstance(called, str):
             _note_place(f"agent {called}", target)
-        return cast(F, wrap(target, _AgentTurn(target, called, instructions, tuple(tools))))
+
+        def begin(run: RunInvocation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> AgentInvocation:
+            given = bind_arguments(target, args, kwargs).values()
+            spec = AgentSpec(
+                name=called(*args, **kwargs) if callable(called) else called,
+                instructions=instructions(*args, **kwargs) if callable(instructions) else instructions,
+                tools=tuple(tools),
+            )
+            inputs = [text_message("user", answer_text(value)) for value in given if value is not None]
+            return AgentInvocation(run, spec, inputs=inputs)
+
+        def end(turn: AgentInvocation, value: Any) -> None:
+            turn.stop(None if value is None else answer_text(value))
+
+        shown = called if isinstance(called, str) else target.__name__
+        return cast(F, wrap(target, Operation(begin, end, lambda: warn_of_lost_step(shown))))
 
     return decorate if function is None else decorate(cast(Any, function))
 
@@ -130,7 +144,15 @@ def tool(function: Callable[..., Any] | None = None, /, *, name: str | None = No
         called = name or target.__name__
         TOOL_NAMES.add(called)
         _note_place(f"tool {called}", target)
-        return cast(F, wrap(with_seam(target, ToolSeam(target, called)), _ToolCall(target, called)))
+
+        def begin(run: RunInvocation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ToolInvocation:
+            return ToolInvocation(run, called, arguments=to_json_value(bind_arguments(target, args, kwargs)))
+
+        def end(call: ToolInvocation, value: Any) -> None:
+            call.value = plain_value(value)
+            call.stop(answer_text(value))
+
+        return cast(F, wrap(with_seam(target, ToolSeam(target, called)), Operation(begin, end)))
 
     return decorate if function is None else decorate(cast(Any, function))
 
@@ -162,9 +184,15 @@ def model(function: Callable[..., Any] | None = None, /, *, name: str = "") -> A
 
     def decorate(target: F) -> F:
         seam = ModelSeam(target, name, to_messages=_prompt, to_reply=_reply)
-        return cast(
-            F, wrap(with_stream_seam(seam.shape.learning(target), seam), _ModelCall(target, name or target.__name__))
-        )
+
+        def begin(run: RunInvocation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ChatInvocation:
+            messages = _prompt(next(iter(bind_arguments(target, args, kwargs).values()), ""))
+            return ChatInvocation(run, name or target.__name__, messages=messages)
+
+        def end(call: ChatInvocation, value: Any) -> None:
+            call.stop(_reply(value))
+
+        return cast(F, wrap(with_stream_seam(target, seam), Operation(begin, end)))
 
     return decorate if function is None else decorate(cast(Any, function))
 
@@ -191,65 +219,6 @@ def hand_off(recipient: str) -> None:
             turn.hand_off(recipient)
 
 
-@dataclass(frozen=True)
-class _AgentTurn:
-    function: Callable[..., Any]
-    name: Name
-    instructions: Name | None
-    tools: tuple[str, ...]
-
-    def begin(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Invocation | None:
-        run = current_run()
-        if run is None:
-            warn_of_lost_step(self.name if isinstance(self.name, str) else self.function.__name__)
-            return None
-        spec = AgentSpec(
-            name=self.name(*args, **kwargs) if callable(self.name) else self.name,
-            instructions=self.instructions(*args, **kwargs) if callable(self.instructions) else self.instructions,
-            tools=self.tools,
-        )
-        return AgentInvocation(run, spec, inputs=_inputs(self.function, args, kwargs))
-
-    def end(self, invocation: Invocation, value: Any) -> None:
-        with guard("record an agent's turn"):
-            cast(AgentInvocation, invocation).stop(None if value is None else answer_text(value))
-
-
-@dataclass(frozen=True)
-class _ToolCall:
-    function: Callable[..., Any]
-    name: str
-
-    def begin(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Invocation | None:
-        run = current_run()
-        if run is None:
-            return None
-        return ToolInvocation(run, self.name, arguments=to_json_value(bind_arguments(self.function, args, kwargs)))
-
-    def end(self, invocation: Invocation, value: Any) -> None:
-        with guard("record a tool call"):
-            call = cast(ToolInvocation, invocation)
-            call.value = plain_value(value)
-            call.stop(answer_text(value))
-
-
-@dataclass(frozen=True)
-class _ModelCall:
-    function: Callable[..., Any]
-    name: str
-
-    def begin(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Invocation | None:
-        run = current_run()
-        if run is None:
-            return None
-        messages = _prompt(next(iter(bind_arguments(self.function, args, kwargs).values()), ""))
-        return ChatInvocation(run, self.name, messages=messages)
-
-    def end(self, invocation: Invocation, value: Any) -> None:
-        with guard("record a model call"):
-            cast(ChatInvocation, invocation).stop(_reply(value))
-
-
 def bind_arguments(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
     """The call's arguments by parameter name, ``self`` and ``cls`` left out.
 
@@ -261,12 +230,6 @@ def bind_arguments(function: Callable[..., Any], args: tuple[Any, ...], kwargs: 
     except TypeError:
         values = {**{str(position): value for position, value in enumerate(args)}, **kwargs}
     return {name: value for name, value in values.items() if name not in ("self", "cls")}
-
-
-def _inputs(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[dict[str, Any]]:
-    return [
-        text_message("user", answer_text(v)) for v in bind_arguments(function, args, kwargs).values() if v is not None
-    ]
 
 
 def _prompt(value: Any) -> list[dict[str, Any]]:

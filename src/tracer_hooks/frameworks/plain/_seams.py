@@ -77,26 +77,6 @@ class ReplyShape:
             kind = typing.get_origin(hint) or hint
             self._kind = kind if isinstance(kind, type) else object
 
-    def learning(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """``function``, from whose replies the shape is learnt; streams have none."""
-        if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-            return function
-
-        @functools.wraps(function)
-        def call(*args: Any, **kwargs: Any) -> Any:
-            value = function(*args, **kwargs)
-            if not inspect.iscoroutine(value):
-                self.learn(value)
-            return value
-
-        @functools.wraps(function)
-        async def acall(*args: Any, **kwargs: Any) -> Any:
-            value = await function(*args, **kwargs)
-            self.learn(value)
-            return value
-
-        return acall if inspect.iscoroutinefunction(function) else call
-
     def learn(self, value: Any) -> None:
         """Note a reply that the function really gave, without keeping it."""
         self._kind = type(value)
@@ -284,6 +264,9 @@ class ModelSeam(Seam[ModelRequest, ChatReply]):
 
     def returned(self, request: ModelRequest, value: Any) -> ChatReply | None:
         return self.replacement(request, self._to_reply(value))
+
+    def learn(self, value: Any) -> None:
+        self.shape.learn(value)
 
     def give(self, reply: ChatReply, value: Any) -> Any:
         return self.shape.of(reply) if value is None else in_shape_of(reply, value)

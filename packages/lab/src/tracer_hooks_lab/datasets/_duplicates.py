@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tracer_hooks.datasets import LabeledSet
-from tracer_hooks.extension import clusters, step_text
+from tracer_hooks.datasets import LabeledSet, near_duplicates
+from tracer_hooks.extension import step_text
 from tracer_hooks_lab.datasets._audit_records import AuditedRun, AuditFinding, AuditOptions, NearDuplicate
 
 _EXCERPT = 120
@@ -21,7 +21,7 @@ def duplicate_tasks(
             parts_of.setdefault(" ".join(item.trajectory.task.split()), set()).add(name)
     tasks = sorted(parts_of)
     groups = [[task] for task in tasks if len(parts_of[task] - {""}) > 1]
-    groups += [[tasks[k] for k in one.members] for one in clusters(tasks, similarity=options.similarity)]
+    groups += [[tasks[k] for k in alike] for alike in near_duplicates(tasks, similarity=options.similarity)]
     found = [_alike_tasks(group, set().union(*(parts_of[task] for task in group)) - {""}) for group in groups]
     return sorted(found, key=lambda one: (not one.parts, -one.size))
 
@@ -67,9 +67,9 @@ def duplicate_findings(found: Sequence[NearDuplicate], *, pairs: int) -> list[Au
 
 def _shared(texts: Sequence[str], cases: Sequence[AuditedRun], options: AuditOptions) -> list[NearDuplicate]:
     found = []
-    for cluster in clusters(texts, similarity=options.similarity):
-        questions = {cases[k].group for k in cluster.members}
+    for alike in near_duplicates(texts, similarity=options.similarity):
+        questions = {cases[k].group for k in alike}
         if len(questions) > 1:
-            text = texts[cluster.members[0]][:_EXCERPT]
+            text = texts[alike[0]][:_EXCERPT]
             found.append(NearDuplicate(kind="faulty step", size=len(questions), text=text))
     return sorted(found, key=lambda one: -one.size)
