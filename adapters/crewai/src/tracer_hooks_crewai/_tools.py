@@ -7,7 +7,7 @@ them one tool call of the step.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -152,28 +152,9 @@ def _coworker(context: Any, name: str, arguments: dict[str, Any]) -> str | None:
 
 
 # --- attempts -------------------------------------------------------------------------------------------------------
-def wrap_invoke(original: Callable[..., Any]) -> Callable[..., Any]:
-    """``CrewStructuredTool.invoke``, each call an attempt."""
-
-    def invoke(self: Any, *args: Any, **kwargs: Any) -> Any:
-        with _attempt(self):
-            return original(self, *args, **kwargs)
-
-    return invoke
-
-
-def wrap_ainvoke(original: Callable[..., Any]) -> Callable[..., Any]:
-    """``CrewStructuredTool.ainvoke``, each call an attempt."""
-
-    async def ainvoke(self: Any, *args: Any, **kwargs: Any) -> Any:
-        with _attempt(self):
-            return await original(self, *args, **kwargs)
-
-    return ainvoke
-
-
 @contextmanager
-def _attempt(tool: Any) -> Iterator[None]:
+def attempt(tool: Any) -> Iterator[None]:
+    """``CrewStructuredTool.invoke`` and ``ainvoke``: each call is an attempt."""
     opened = _turns.open_call.get()
     if not isinstance(opened, OpenTool) or opened.running or opened.invocation.run.ended:
         yield  # outside runs, and a tool that calls another one
