@@ -15,7 +15,7 @@ from opentelemetry import context as otel_context
 
 from tracer_hooks import semconv
 from tracer_hooks.errors import ReplayError
-from tracer_hooks.frameworks import ToolReply, ToolRequest, after_tool, before_tool, guard
+from tracer_hooks.frameworks import ToolReply, after_tool, before_tool, guard, tool_request
 from tracer_hooks.schema import to_text
 from tracer_hooks.telemetry import RunInvocation, ToolInvocation, current_run
 from tracer_hooks_crewai import _turns
@@ -71,14 +71,7 @@ def _ask_before(run: RunInvocation, opened: OpenTool, context: Any) -> bool:
     """Ask the run's intervention; whether the tool is not to be called."""
     if run.intervention is None:
         return False
-    tool = opened.invocation
-    opened.request = ToolRequest(
-        agent=str(tool.attributes.get(semconv.AGENT_NAME)),
-        name=tool.name,
-        arguments=tool.attributes.get(semconv.TOOL_CALL_ARGUMENTS),
-        call_id=tool.attributes.get(semconv.TOOL_CALL_ID),
-        step=tool.step,
-    )
+    opened.request = tool_request(opened.invocation)
     with guard("change a tool call"):
         try:
             answer = before_tool(run, opened.request)
