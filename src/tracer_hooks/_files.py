@@ -155,20 +155,13 @@ def write_files(files: Mapping[Path, bytes]) -> None:
     written: dict[Path, Path] = {}
     place = Path()
     try:
-        with _removed_at_the_end(written):
-            for place, data in files.items():
-                make_folder(place.parent)
-                _write_beside(place, data, written)
-            for place, temporary in written.items():
-                temporary.replace(place)
+        for place, data in files.items():
+            make_folder(place.parent)
+            _write_beside(place, data, written)
+        for place, temporary in written.items():
+            temporary.replace(place)
     except OSError as error:
         raise type(error)(error.errno, error.strerror or str(error), str(place)) from error
-
-
-@contextlib.contextmanager
-def _removed_at_the_end(written: Mapping[Path, Path]) -> Iterator[None]:
-    try:
-        yield
     finally:
         for temporary in written.values():
             temporary.unlink(missing_ok=True)

@@ -51,15 +51,18 @@ class Command:
     def argv(self) -> list[str]:
         return [sys.executable, "-c", "from tracer_hooks.cli import main; main()"]
 
-    def __call__(self, *arguments: str | Path, **environment: str) -> Done:
+    def __call__(self, *arguments: str | Path, typed: str = "", **environment: str) -> Done:
         given, shell = [str(one) for one in arguments], {**self.environment, **environment}
-        with TemporaryFile() as out, TemporaryFile() as err:
+        with TemporaryFile() as answers, TemporaryFile() as out, TemporaryFile() as err:
+            answers.write(typed.encode())
+            answers.seek(0)
             # What Python itself reads when it starts needs a Python that starts.
             if can_fork() and not any(name.startswith("PYTHON") for name in environment):
-                code = _WARM.run(given, folder=self.folder, environment=shell, out=out, err=err)
+                code = _WARM.run(given, folder=self.folder, environment=shell, streams=(answers, out, err))
             else:
-                command, where = [*self.argv, *given], self.folder
-                code = subprocess.run(command, cwd=where, env=shell, stdout=out, stderr=err, check=False).returncode
+                code = subprocess.run(
+                    [*self.argv, *given], cwd=self.folder, env=shell, stdin=answers, stdout=out, stderr=err, check=False
+                ).returncode
             result = Done(code, _said(out), _said(err))
         assert "Traceback" not in result.err + result.out
         return result

@@ -12,14 +12,14 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
 _USED_LATER = (
-    "jinja2", "numpy", "scipy.optimize", "sklearn.tree", "sqlalchemy.dialects.sqlite", "tracer_hooks.evaluation",
-    "tracer_hooks.report",
+    "jinja2", "numpy", "openai.resources.chat", "scipy.optimize", "sklearn.tree", "sqlalchemy.dialects.sqlite",
 )  # fmt: skip
 """What commands import when they need it, and what starts no threads and reads no settings: no framework."""
 
@@ -39,12 +39,15 @@ class WarmPython:
     _line: socket.socket | None = None
 
     def run(
-        self, arguments: Sequence[str], *, folder: Path, environment: Mapping[str, str], out: IO[Any], err: IO[Any]
+        self, arguments: Sequence[str], *, folder: Path, environment: Mapping[str, str], streams: Sequence[IO[Any]]
     ) -> int:
-        """``tracer-hooks`` with ``arguments`` as a process of its own in ``folder``; its exit code."""
+        """``tracer-hooks`` with ``arguments`` as a process of its own in ``folder``; its exit code.
+
+        ``streams`` are what it reads and what it writes to.
+        """
         line = self._started()
         try:
-            return self._asked(line, arguments, folder, environment, out, err)
+            return self._asked(line, arguments, folder, environment, streams)
         except BaseException:  # its answer may still come: the next command is asked of another process
             self._end()
             raise
@@ -55,12 +58,10 @@ class WarmPython:
         arguments: Sequence[str],
         folder: Path,
         environment: Mapping[str, str],
-        out: IO[Any],
-        err: IO[Any],
+        streams: Sequence[IO[Any]],
     ) -> int:
         request = json.dumps({"arguments": list(arguments), "folder": str(folder), "environment": dict(environment)})
-        with open(os.devnull, "rb") as nothing:
-            socket.send_fds(line, [b"."], [nothing.fileno(), out.fileno(), err.fileno()])
+        socket.send_fds(line, [b"."], [stream.fileno() for stream in streams])
         line.sendall(len(request.encode()).to_bytes(4, "big") + request.encode())
         return int.from_bytes(_exactly(line, 4), "big", signed=True)
 
@@ -93,10 +94,10 @@ def _exactly(line: socket.socket, count: int) -> bytes:
 
 def _serve(socket_of: int) -> None:
     """What the process does: a child for each request, until nobody is there to ask."""
-    import tracer_hooks.cli
+    import tracer_hooks
 
-    commands = [f"tracer_hooks.cli.{found.name}" for found in pkgutil.iter_modules(tracer_hooks.cli.__path__)]
-    for name in (*commands, *_USED_LATER):
+    ours = [found.name for found in pkgutil.walk_packages(tracer_hooks.__path__, "tracer_hooks.")]
+    for name in (*ours, *_USED_LATER):
         if importlib.util.find_spec(name.partition(".")[0]) is not None:
             importlib.import_module(name)
     gc.collect()
@@ -134,5 +135,19 @@ def _become_the_command(asked: dict[str, Any], streams: list[int]) -> NoReturn:
     )
     from tracer_hooks.cli import main
 
-    main()
-    raise SystemExit(0)
+    try:
+        main()
+    except SystemExit as ended:
+        if not isinstance(ended.code, int):
+            raise
+        _exit(ended.code)
+    _exit(0)
+
+
+def _exit(code: int) -> NoReturn:
+    """End as Python does, but do not take apart every module that was imported: that is longer than most commands."""
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)

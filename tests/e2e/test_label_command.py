@@ -1,7 +1,6 @@
 """``tracer-hooks label``: by hand and from a table, and ``fit`` on what it wrote."""
 
 import json
-import subprocess
 from pathlib import Path
 
 from tracer_hooks.datasets import load
@@ -19,14 +18,7 @@ def runs(folder: Path, count: int = 3) -> Path:
 
 
 def typed(command: Command, answers: str, *options: str) -> Done:
-    done = subprocess.run(
-        [*command.argv, "label", "runs.jsonl", "--out", "labels.jsonl", "--json", *options],
-        cwd=command.folder, env=command.environment, input=answers.encode(), capture_output=True, timeout=60,
-        check=False,
-    )  # fmt: skip
-    result = Done(done.returncode, done.stdout.decode(), done.stderr.decode())
-    assert "Traceback" not in result.err
-    return result
+    return command("label", "runs.jsonl", "--out", "labels.jsonl", "--json", *options, typed=answers)
 
 
 def steps_of(folder: Path) -> dict[str, tuple[str, int, str | None]]:

@@ -47,6 +47,8 @@ def fit_command(
         raise ConfigError(
             f"the attributor {attributor!r} cannot be fitted, expected 'structural', 'encoder' or 'prefill'"
         )
+    if any(place.is_file() for place in (out, *out.parents)):  # said before the fit, which may take minutes
+        raise TracerHooksError(f"cannot write {str(out)!r}: a file is in the way; expected a directory for --out")
     records = [record for path in dict.fromkeys(paths) for record in load(path)]
     failed = [record for record in records if record.error is not None]
     # A file may be no run at all, such as a second team's labels beside the runs; a damaged one is.

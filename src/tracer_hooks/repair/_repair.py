@@ -202,8 +202,6 @@ class RetryPolicy:
     time, 30 at most."""
     max_depth: int = 2
     """How deep hooked teams may be nested and still be retried: 1 is the outermost alone."""
-    seed: int | None = None
-    """Makes the lengths of the pauses repeatable; the choice of repairs always is."""
 
     def __post_init__(self) -> None:
         bounds = ("max_retries", "max_tokens", "max_seconds", "max_cost", "input_price", "output_price", "backoff_s")
@@ -248,7 +246,6 @@ class RetryBudget:
         self._clock = clock
         self._began = clock()
         self._lock = threading.RLock()
-        self._random = random.SystemRandom() if policy.seed is None else random.Random(policy.seed)
 
     @property
     def seconds(self) -> float:
@@ -286,7 +283,8 @@ class RetryBudget:
     def wait_s(self, faults: int) -> float:
         """Return the seconds to wait after the environment failed for the ``faults``-th time in a row."""
         longest = min(_LONGEST_WAIT, self.policy.backoff_s * 2 ** max(0, faults - 1))
-        wait: float = longest * self._random.uniform(0.5, 1.0)
+        # Not by the module's own generator: a user may have seeded that.
+        wait: float = longest * random.SystemRandom().uniform(0.5, 1.0)
         left = None if self.policy.max_seconds is None else max(0.0, self.policy.max_seconds - self.seconds)
         return wait if left is None else min(wait, left)
 

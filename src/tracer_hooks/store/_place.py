@@ -21,16 +21,6 @@ _LOCK = 0x7261636572
 """Number of the lock of those who want to be alone, in a database of a server; of nobody else's, one hopes."""
 
 
-class Savepoint(Protocol):
-    """A part of a transaction that can be taken back by itself."""
-
-    def commit(self) -> None:
-        """Keep it, as far as the transaction is kept."""
-
-    def rollback(self) -> None:
-        """Take it back."""
-
-
 class Database(Protocol):
     """Tables that several threads and processes may use at once. Every method raises :class:`StoreError`."""
 
@@ -51,11 +41,11 @@ class Database(Protocol):
     def read(self, doing: str) -> AbstractContextManager[sa.Connection]:
         """A transaction that sees one state of the store and waits for no writer."""
 
-    def savepoint(self, connection: sa.Connection, *, unread: bool = False) -> Savepoint:
-        """Begin a part of a transaction; in one that is ``unread``, nothing is asked for."""
+    def part(self, connection: sa.Connection, *, unread: bool = False) -> AbstractContextManager[None]:
+        """A part of a transaction, taken back unless the database is to blame; in one ``unread`` nothing is read."""
 
     def is_to_blame(self, error: BaseException) -> bool:
-        """Tell whether an error of the driver speaks of the database, and not of the values that it was given."""
+        """Tell whether an error speaks of the database, and not of the values that it was given."""
 
     def execute(self, connection: sa.Connection, statement: sa.Insert, values: dict[str, Any]) -> None:
         """Run a statement that every stored run pays for; the same object each time."""
@@ -160,6 +150,11 @@ def _database_at(place: StorePlace, *, busy_timeout_s: float, read_only: bool, s
     from tracer_hooks.store._database import SqliteDatabase
 
     return SqliteDatabase(place, busy_timeout_s=busy_timeout_s, read_only=read_only, stays_open=stays_open)
+
+
+def cause_of(error: BaseException) -> BaseException:
+    """The driver's own error below one of SQLAlchemy's."""
+    return getattr(error, "orig", None) or error
 
 
 def refuse_write(doing: str, name: str) -> StoreError:
