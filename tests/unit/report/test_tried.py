@@ -169,7 +169,7 @@ def test_attempts_without_a_log_stand_in_the_tree_all_the_same() -> None:
 def test_forks_stand_in_the_tree_with_verdict_and_page_and_the_run_names_its_parent() -> None:
     forks = (
         ReportFork(run_id="f1", step=2, change="writer says 'umbrella'", outcome=RunOutcome.SUCCEEDED,
-                   verdict="verified by replay 5 of 5, control 0 of 5", page="f1 x.html"),
+                   verdict="verified by replay 5 of 5, control 0 of 5", page="f1%20x.html"),
         ReportFork(run_id="f2", step=99, change="<b>"),
     )  # fmt: skip
     parent = ReportFork(run_id="p0", step=1, change="'maps' returns 3")
