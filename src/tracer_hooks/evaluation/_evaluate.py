@@ -118,47 +118,6 @@ class EvaluationOptions:
             raise ConfigError(f"draws is {self.draws!r}, expected 0 or more")
 
 
-def ask(
-    entrant: EvaluatedMethod,
-    cases: Sequence[Case],
-    *,
-    told: bool = False,
-    withheld: bool = False,
-    progress: Progress | None = None,
-) -> list[Answer]:
-    """One answer for each case; an attributor that fails on a run is recorded and the rest goes on.
-
-    Args:
-        entrant: Who is asked.
-        cases: About which runs.
-        told: Whether the expected answer is told.
-        withheld: Whether it is withheld how the runs ended.
-        progress: Told after each answer.
-
-    Raises:
-        MissingExtraError: The attributor needs something that is not installed.
-        ConfigError: The attributor cannot work as it is configured.
-    """
-    unknown = {"outcome": RunOutcome.UNKNOWN, "outcome_reason": None} if withheld else {}
-    answers: list[Answer] = []
-    for attributor, group in itertools.groupby(enumerate(cases), key=lambda one: entrant.attributor_for(one[0])):
-        asked = ((case.trajectory.model_copy(update=unknown), case.reference if told else None) for _, case in group)
-        began = time.perf_counter()
-        for answer in diagnose_each(asked, attributor=attributor):
-            if isinstance(answer, (MissingExtraError, ConfigError)):  # no run would fare better
-                raise answer
-            seconds = time.perf_counter() - began
-            if isinstance(answer, Exception):
-                error = f"{type(answer).__name__}: {answer}"
-                answers.append(Answer(attribution=None, seconds=seconds, error=error))
-            else:  # the attributor knows better how long it took where it asked about several runs at once
-                answers.append(Answer(attribution=answer, seconds=answer.elapsed_s or seconds))
-            began = time.perf_counter()
-            if progress is not None:
-                progress(entrant.name, len(answers), len(cases))
-    return answers
-
-
 def cross_validate(
     labeled: Sequence[LabeledTrajectory], fit: Fit, *, folds: int = 5, seed: int = 0
 ) -> list[Attribution]:
@@ -284,12 +243,37 @@ class _Work:
         return [self._group(name, mask) for name, mask in masks.items()]
 
     def _ask(self, entrant: EvaluatedMethod, *, told: bool = False, withheld: bool = False) -> list[Answer]:
-        answers = ask(entrant, self._cases, told=told, withheld=withheld, progress=self._progress)
-        self.problems += [
-            Problem(source=case.source, reason=f"attributor {entrant.name!r}: {answer.error}")
-            for case, answer in zip(self._cases, answers, strict=True)
-            if answer.error is not None
-        ]
+        """One answer for each run; an attributor that fails on a run is recorded and the rest goes on.
+
+        Args:
+            entrant: Who is asked.
+            told: Whether the expected answer is told.
+            withheld: Whether it is withheld how the runs ended.
+
+        Raises:
+            MissingExtraError: The attributor needs something that is not installed.
+            ConfigError: The attributor cannot work as it is configured.
+        """
+        unknown = {"outcome": RunOutcome.UNKNOWN, "outcome_reason": None} if withheld else {}
+        answers: list[Answer] = []
+        placed = enumerate(self._cases)
+        for attributor, group in itertools.groupby(placed, key=lambda one: entrant.attributor_for(one[0])):
+            cases = [case for _, case in group]
+            asked = ((case.trajectory.model_copy(update=unknown), case.reference if told else None) for case in cases)
+            began = time.perf_counter()
+            for case, answer in zip(cases, diagnose_each(asked, attributor=attributor), strict=True):
+                if isinstance(answer, (MissingExtraError, ConfigError)):  # no run would fare better
+                    raise answer
+                seconds = time.perf_counter() - began
+                if isinstance(answer, Exception):
+                    reason = f"attributor {entrant.name!r}: {type(answer).__name__}: {answer}"
+                    self.problems.append(Problem(source=case.source, reason=reason))
+                    answers.append(Answer(attribution=None, seconds=seconds))
+                else:  # the attributor knows better how long it took where it asked about several runs at once
+                    answers.append(Answer(attribution=answer, seconds=answer.elapsed_s or seconds))
+                began = time.perf_counter()
+                if self._progress is not None:
+                    self._progress(entrant.name, len(answers), len(self._cases))
         return answers
 
     def _score(self, entrant: EvaluatedMethod, answers: list[Answer], *, told: bool) -> None:

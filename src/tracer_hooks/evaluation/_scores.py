@@ -49,8 +49,6 @@ class Answer:
     """None when the attributor failed; counts as an abstention."""
     seconds: float
     """Wall-clock time of the diagnosis."""
-    error: str | None = None
-    """Why the attributor failed."""
 
     @property
     def given(self) -> Attribution | None:
