@@ -123,11 +123,8 @@ def list_runs(
     with store_to_read(store) as kept:
         wanted = None if outcome is None else RunOutcome(outcome)
         asked = (agent, finding_kind(kind), certainty)
-        began, tags, most = (
-            since_of(since),
-            tags_of(tag),
-            limit if asked == (None, None, None) else max(limit, _SEARCHED),
-        )
+        began, tags = since_of(since), tags_of(tag)
+        most = limit if asked == (None, None, None) else max(limit, _SEARCHED)
         is_there = kept.exists()
         summaries = kept.list(limit=most, team=team, outcome=wanted, since=began, tags=tags) if is_there else ()
         listed = list(islice((pair for pair in _diagnosed(kept, summaries) if _fits(pair[1], *asked)), limit))
