@@ -16,48 +16,48 @@ from tracer_hooks.config import home_folder
 
 
 @contextlib.contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Wait until no other process has ``path`` locked, and have it locked.
+def locked(path: Path, *, waits: bool = True) -> Iterator[bool]:
+    """Wait until no other process has ``path`` locked, and have it locked; without ``waits`` tell whether it is.
 
     The lock is one of the operating system on a hidden file beside ``path``, which itself is replaced when it is
     written. It goes with the process, however that ends. Folders are made.
     """
     beside = path.with_name(f".{path.name}.lock")
     beside.parent.mkdir(parents=True, exist_ok=True)
-    if sys.platform == "win32":
-        import msvcrt
-
-        with open(beside, "a+b") as file:
-            file.seek(0)
-            while True:
-                try:
-                    msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)  # gives up after ten seconds
-                    break
-                except OSError:
-                    continue
-            try:
-                yield
-            finally:
-                file.seek(0)
-                msvcrt.locking(file.fileno(), msvcrt.LK_UNLCK, 1)
-        return
-    import fcntl
-
-    handle = -1
+    handle, is_ours = -1, False
     try:
         while handle < 0:
             handle = os.open(beside, os.O_CREAT | os.O_RDWR, 0o600)
-            fcntl.flock(handle, fcntl.LOCK_EX)
-            if not _is_still(beside, handle):  # whoever had it has removed it, and a third one may have made another
+            is_ours = _lock(handle, waits=waits)
+            if is_ours and not _is_still(beside, handle):  # whoever had it has removed it, a third one may have another
                 os.close(handle)
-                handle = -1
-        try:
-            yield
-        finally:
-            beside.unlink(missing_ok=True)
+                handle, is_ours = -1, False
+        yield is_ours
     finally:
+        if is_ours:
+            with contextlib.suppress(PermissionError):  # Windows removes no open file
+                beside.unlink(missing_ok=True)
         if handle >= 0:
             os.close(handle)
+
+
+def _lock(handle: int, *, waits: bool) -> bool:
+    while True:
+        try:
+            if sys.platform == "win32":
+                import msvcrt
+
+                msvcrt.locking(handle, msvcrt.LK_LOCK if waits else msvcrt.LK_NBLCK, 1)  # gives up after ten seconds
+            else:
+                import fcntl
+
+                fcntl.flock(handle, fcntl.LOCK_EX if waits else fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        except OSError:
+            if not waits:
+                return False
+            if sys.platform != "win32":
+                raise
 
 
 def _is_still(path: Path, handle: int) -> bool:
@@ -155,20 +155,13 @@ def write_files(files: Mapping[Path, bytes]) -> None:
     written: dict[Path, Path] = {}
     place = Path()
     try:
-        with _removed_at_the_end(written):
-            for place, data in files.items():
-                make_folder(place.parent)
-                _write_beside(place, data, written)
-            for place, temporary in written.items():
-                temporary.replace(place)
+        for place, data in files.items():
+            make_folder(place.parent)
+            _write_beside(place, data, written)
+        for place, temporary in written.items():
+            temporary.replace(place)
     except OSError as error:
         raise type(error)(error.errno, error.strerror or str(error), str(place)) from error
-
-
-@contextlib.contextmanager
-def _removed_at_the_end(written: Mapping[Path, Path]) -> Iterator[None]:
-    try:
-        yield
     finally:
         for temporary in written.values():
             temporary.unlink(missing_ok=True)

@@ -102,21 +102,20 @@ def moved_name(package: str, name: str) -> Any:
     return value
 
 
-class _MovedFinder:
-    """Finds former modules of ours: each hands on to where its names are now."""
+class _Moved:
+    """Finder and loader of a former module of ours, which hands on to where its names are now."""
+
+    def __init__(self, home: str) -> None:
+        self._home = home
 
     @classmethod
     def find_spec(cls, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> Any:
         """The spec of a former module; None for every other one."""
-        home = new_home(name) if name.startswith("tracer_hooks.") else None
-        if home is None:
-            return None
-        return ModuleSpec(name, _MovedLoader(home), is_package=True)  # type: ignore[arg-type]  # needs no base class
-
-
-class _MovedLoader:
-    def __init__(self, home: str) -> None:
-        self._home = home
+        for former, home in MODULES.items() if name.startswith("tracer_hooks.") else ():
+            if name == former or name.startswith(former + "."):
+                loader = cls(home + name[len(former) :])
+                return ModuleSpec(name, loader, is_package=True)  # type: ignore[arg-type]  # needs no base class
+        return None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
         return None
@@ -137,18 +136,10 @@ class _MovedLoader:
             vars(module).update(__all__=home.__all__)
 
 
-def new_home(module: str) -> str | None:
-    """The module that has the names of a former module of ours; None for a module that never was."""
-    for former, home in MODULES.items():
-        if module == former or module.startswith(former + "."):
-            return home + module[len(former) :]
-    return None
-
-
 def install_finder() -> None:
     """Let former modules be imported; at most once a process."""
-    if _MovedFinder not in sys.meta_path:
-        sys.meta_path.insert(0, _MovedFinder)  # else a folder with nothing but __pycache__ is taken for a package
+    if _Moved not in sys.meta_path:
+        sys.meta_path.insert(0, _Moved)  # else a folder with nothing but __pycache__ is taken for a package
 
 
 def _home(home: str, wanted: str) -> ModuleType:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Callable
 
 _BREAKS = re.compile("\r\n|[\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029]")
 """Every character that some reader takes for the end of a line, as ``str.splitlines`` has them."""
@@ -34,19 +35,15 @@ def is_deceptive(char: str) -> bool:
     return unicodedata.category(char) in _NEVER and char not in _KEPT_CONTROLS and char not in _KEPT_FORMATS
 
 
-class _Signs(dict[int, str]):
+class _Table(dict[int, str]):
     """A table for ``str.translate`` that is filled as characters are met."""
 
-    def __missing__(self, code: int) -> str:
-        char = chr(code)
-        sign = self[code] = _sign(code) if is_deceptive(char) else char
-        return sign
+    def __init__(self, instead: Callable[[int], str]) -> None:
+        super().__init__()
+        self._instead = instead
 
-
-class _Codes(dict[int, str]):
     def __missing__(self, code: int) -> str:
-        char = chr(code)
-        shown = self[code] = f"<U+{code:04X}>" if is_deceptive(char) else char
+        shown = self[code] = self._instead(code) if is_deceptive(chr(code)) else chr(code)
         return shown
 
 
@@ -56,7 +53,7 @@ def _sign(code: int) -> str:
     return "\u2421" if code == 0x7F else "\ufffd"
 
 
-_SIGNS, _CODES = _Signs(), _Codes()
+_SIGNS, _CODES = _Table(_sign), _Table("<U+{:04X}>".format)
 
 
 def on_screen(text: str) -> str:

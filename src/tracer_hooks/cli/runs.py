@@ -49,7 +49,7 @@ if TYPE_CHECKING:  # at run time with the work: help needs no store, and a list 
     from tracer_hooks.datasets import LoadedRecord, OutcomeOverride
     from tracer_hooks.repair import RepairLog
     from tracer_hooks.schema import Attribution, FindingKind, Step, Trajectory
-    from tracer_hooks.store import Learnt, RunStore, RunSummary, StoredRun
+    from tracer_hooks.store import RunStore, RunSummary, StoredRun
     from tracer_hooks.telemetry import ContentPolicy
 
 runs_app = typer.Typer(help="The local run store.", invoke_without_command=True)
@@ -397,7 +397,7 @@ def _delete(kept: RunStore, found: Sequence[str], *, as_json: bool) -> None:
     kept.delete(*found)
     is_wiped = kept.wipe()
     if as_json:
-        print_json({"deleted": list(found), "wiped": is_wiped, "attempts_left": others, **learnt.model_dump()})
+        print_json({"deleted": list(found), "wiped": is_wiped, "attempts_left": others, "counts": learnt})
         return
     out_console().print(f"{counted(len(found), 'run')} deleted")
     for line in _staying(others, learnt):
@@ -412,11 +412,11 @@ def _delete(kept: RunStore, found: Sequence[str], *, as_json: bool) -> None:
         )
 
 
-def _staying(attempts: Sequence[str], learnt: Learnt) -> Iterator[str]:
+def _staying(attempts: Sequence[str], learnt: int) -> Iterator[str]:
     if attempts:
         yield f"of the same calls, with the same tasks, stay: {_listed_ids(attempts)}"
-    if learnt.counts:
-        yield f"what was learnt from them stays, with their ids: {counted(learnt.counts, 'count')} for prompts"
+    if learnt:
+        yield f"what was learnt from them stays, with their ids: {counted(learnt, 'count')} for prompts"
 
 
 def _listed_ids(run_ids: Sequence[str]) -> str:

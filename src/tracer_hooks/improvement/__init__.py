@@ -16,17 +16,13 @@ if TYPE_CHECKING:
     from tracer_hooks.improvement._improvement import ImprovePhase as ImprovePhase
     from tracer_hooks.improvement._improvement import ImproveProgress as ImproveProgress
     from tracer_hooks.improvement._improvement import PassShare as PassShare
-    from tracer_hooks.improvement._improvement import RefusedVersion as RefusedVersion
-    from tracer_hooks.improvement._improvement import TrialOptions as TrialOptions
     from tracer_hooks.improvement._improvement import TrialPair as TrialPair
     from tracer_hooks.improvement._improver import Improver as Improver
     from tracer_hooks.improvement._improver import improve as improve
     from tracer_hooks.improvement._plan import FEWEST_TASKS as FEWEST_TASKS
-    from tracer_hooks.improvement._plan import JournaledChat as JournaledChat
     from tracer_hooks.improvement._plan import Split as Split
     from tracer_hooks.improvement._prompt_search import BlameSelector as BlameSelector
     from tracer_hooks.improvement._prompt_search import FoundCandidate as FoundCandidate
-    from tracer_hooks.improvement._prompt_search import SearchOptions as SearchOptions
     from tracer_hooks.improvement._prompt_search import SearchResult as SearchResult
     from tracer_hooks.improvement._prompt_search import blame_mass as blame_mass
     from tracer_hooks.improvement._prompt_search import search_prompts as search_prompts

@@ -14,7 +14,6 @@ from tracer_hooks.budget import CostCap
 from tracer_hooks.diagnosis import Attributor
 from tracer_hooks.errors import ConfigError
 from tracer_hooks.improvement._acceptance import AcceptanceRule
-from tracer_hooks.improvement._prompt_search import SearchOptions
 from tracer_hooks.improvement._prompt_writer import PromptWriter, TriedPrompt
 from tracer_hooks.repair import FeedbackMode
 from tracer_hooks.schema import Json, Record, Text, Usage
@@ -22,10 +21,6 @@ from tracer_hooks.schema import Json, Record, Text, Usage
 Outcome = Literal["accepted", "rejected", "on trial", "nothing found", "nothing to improve", "stopped"]
 """What became of the best prompts: accepted; rejected; still on trial, since the pairs say too little; none did better
 than the present ones; too few runs failed; or the job was broken off before any were found, and can go on."""
-
-
-RefusedVersion = TriedPrompt
-"""Instructions that were written and not kept."""
 
 
 class PassShare(Record):
@@ -104,7 +99,7 @@ class Improvement(Record):
     """Share of the blame for the failures, by agent."""
     candidates: int = 0
     """Prompts that were compared on all comparing tasks, the old ones included."""
-    refused: tuple[RefusedVersion, ...] = ()
+    refused: tuple[TriedPrompt, ...] = ()
     """What was written and not kept."""
     search: Text = ""
     """Why the search ended."""
@@ -137,8 +132,8 @@ class Improvement(Record):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrialOptions:
-    """Options by which runs are judged and diagnosed."""
+class ImproveOptions:
+    """Options of an improvement of prompts."""
 
     attributor: str | Attributor = "auto"
     """Diagnoses failed runs."""
@@ -148,12 +143,12 @@ class TrialOptions:
     """Runs of the team that go on at the same time; 1 for a team whose code is not safe in threads."""
     backoff_s: float = 1.0
     """Seconds to wait after a fault of the environment; doubled each time."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ImproveOptions(TrialOptions, SearchOptions):
-    """Options of an improvement of prompts; the search's runs include those of the baseline."""
-
+    metric_calls: int = 200
+    """Runs of the team that the search may take, those of the baseline included."""
+    minibatch: int = 6
+    """Tasks on which a candidate is first compared with what it was made from."""
+    seed: int = 0
+    """Of every random choice."""
     writer: PromptWriter | None = None
     """Who writes; default :class:`~tracer_hooks.improvement.LLMRewriter`."""
     agents: tuple[str, ...] = ()
@@ -171,6 +166,19 @@ class ImproveOptions(TrialOptions, SearchOptions):
             raise ConfigError(f"writer is {self.writer!r}, expected an object with write(), or None for LLMRewriter")
         if self.cap.max_cost is not None and not (self.cap.input_price or self.cap.output_price):
             raise ConfigError(f"max_cost is {self.cap.max_cost!r}, expected input_price and output_price with it")
+
+    def one_round(self, read: int, compare: int) -> int:
+        """Runs of the first round: own prompts and one candidate, on a minibatch and on the comparing tasks."""
+        return 2 * (compare + min(self.minibatch, read))
+
+    def expect_enough_calls(self, read: int, compare: int, *, known: int) -> None:
+        """Make sure that the runs that may be made are enough for one round."""
+        needed = known + self.one_round(read, compare)
+        if self.metric_calls < needed:
+            raise ConfigError(
+                f"metric_calls is {self.metric_calls!r}, expected at least {needed}: {known} runs to learn from, and "
+                f"{needed - known} to compare a first candidate with the present prompts. Raise --metric-calls"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -33,6 +33,7 @@ from tracer_hooks.improvement._rewriter import LLMRewriter
 from tracer_hooks.improvement._team_trials import PromptedTeam, TeamTrials, earlier_failures, earlier_passed
 from tracer_hooks.improvement._version_trial import ImprovementState, TrialOfVersion, put_on_trial
 from tracer_hooks.journal import Journal
+from tracer_hooks.rerun import check_for
 from tracer_hooks.runtime import Check
 from tracer_hooks.schema import RunOutcome, Usage
 from tracer_hooks.store import PromptStore, PromptVersion, fingerprint
@@ -81,7 +82,7 @@ class Improver:
         self._writer = self.options.writer or LLMRewriter(self._chat)
         self._team = PromptedTeam(target, check=check)
         for task in tasks:
-            self._team.expect_judge(task)
+            check_for(target, task, check)  # something has to say how a run on it ended
         self._store_path, self._from_store = store, from_store
         self._given: tuple[JudgedRun, ...] = ()
         self._plan = plan_digest(self.split, self.options, self._writer.name, from_store=from_store)

@@ -10,7 +10,8 @@ from typing import Any
 
 from tracer_hooks._guard import logger
 from tracer_hooks._lazy import require
-from tracer_hooks.errors import BudgetSpentError, ConfigError
+from tracer_hooks.errors import BudgetSpentError
+from tracer_hooks.improvement._improvement import ImproveOptions
 from tracer_hooks.improvement._prompt_writer import (
     JudgedRun,
     PromptCase,
@@ -208,31 +209,6 @@ _MOST_BARREN = 8
 
 
 @dataclass(frozen=True, kw_only=True)
-class SearchOptions:
-    """Options of the search for better instructions."""
-
-    metric_calls: int = 200
-    """Runs of the team that the search may take."""
-    minibatch: int = 6
-    """Tasks on which a candidate is first compared with what it was made from."""
-    seed: int = 0
-    """Of every random choice."""
-
-    def one_round(self, read: int, compare: int) -> int:
-        """Runs of the first round: own prompts and one candidate, on a minibatch and on the comparing tasks."""
-        return 2 * (compare + min(self.minibatch, read))
-
-    def expect_enough_calls(self, read: int, compare: int, *, known: int) -> None:
-        """Make sure that the runs that may be made are enough for one round."""
-        needed = known + self.one_round(read, compare)
-        if self.metric_calls < needed:
-            raise ConfigError(
-                f"metric_calls is {self.metric_calls!r}, expected at least {needed}: {known} runs to learn from, and "
-                f"{needed - known} to compare a first candidate with the present prompts. Raise --metric-calls"
-            )
-
-
-@dataclass(frozen=True, kw_only=True)
 class FoundCandidate:
     """Instructions that the search kept, the first of them being the team's own."""
 
@@ -310,7 +286,7 @@ def search_prompts(
     tasks: tuple[Sequence[SuiteTask], Sequence[SuiteTask]],
     trials: Trials,
     writer: PromptWriter,
-    options: SearchOptions,
+    options: ImproveOptions,
     *,
     known: Sequence[JudgedRun] = (),
     shown: Sequence[JudgedRun] = (),

@@ -290,6 +290,7 @@ def _is_about(sentence: str, before: str, numbers: set[str], words: set[str]) ->
 _GROWTH = 0.6
 _LEAST_ROOM = 320
 """Characters that even the shortest instructions may grow by."""
+_FEWEST_FAILURES, _MOST_FAILURES = 3, 5
 _ANSWERS = 2
 """How often the model is asked: a second time where its first answer cannot be used."""
 DECLINED = re.compile(r"^\W*(?:i['\u2019]?m sorry|i am sorry|sorry|i can(?:no|['\u2019])t|as an ai)\b", re.IGNORECASE)
@@ -298,9 +299,9 @@ DECLINED = re.compile(r"^\W*(?:i['\u2019]?m sorry|i am sorry|sorry|i can(?:no|['
 class LLMRewriter:
     """Edits the instructions of an agent so that the failures it is blamed for do not happen again.
 
-    The model sees the instructions sentence by sentence, at least :attr:`fewest_failures` failures that the diagnosis
-    lays on the agent, each with the step, the evidence and what the check lets out, and what was tried before. It names
-    the mistake, and changes, adds or drops single sentences. Whatever it answers:
+    The model sees the instructions sentence by sentence, three to five failures that the diagnosis lays on the agent,
+    those with a quotation first, each with the step, the evidence and what the check lets out, and what was tried
+    before. It names the mistake, and changes, adds or drops single sentences. Whatever it answers:
 
     - sentences on the form of the reply stay, and placeholders, markers and names of tools with them;
     - a sentence with values of a single task, or with an expected answer, is left out;
@@ -310,23 +311,20 @@ class LLMRewriter:
 
     Args:
         chat: Asks the language model.
-        fewest_failures: Failures below which nothing is written.
-        most_failures: Failures that are shown at most, those whose diagnosis quotes something first.
     """
 
     name = "rewriter"
     reads_only_blamed = True
 
-    def __init__(self, chat: Chat, *, fewest_failures: int = 3, most_failures: int = 5) -> None:
-        self.fewest_failures = fewest_failures
-        self._chat, self._most_failures = chat, most_failures
+    def __init__(self, chat: Chat) -> None:
+        self._chat = chat
 
     def write(self, case: PromptCase) -> WrittenPrompt:
         """New instructions for the agent of ``case``; see :class:`PromptWriter`."""
         failures = sorted((run for run in case.runs if not run.passed), key=lambda run: not quotes(run))
-        if len(failures) < self.fewest_failures:
-            return WrittenPrompt(rejected=f"{len(failures)} failures are too few, expected {self.fewest_failures}")
-        shown = replace(case, runs=tuple(failures[: self._most_failures]))
+        if len(failures) < _FEWEST_FAILURES:
+            return WrittenPrompt(rejected=f"{len(failures)} failures are too few, expected {_FEWEST_FAILURES}")
+        shown = replace(case, runs=tuple(failures[:_MOST_FAILURES]))
         most = most_characters(case.own)
         used, complaint = Usage(), ""
         for _ in range(_ANSWERS):

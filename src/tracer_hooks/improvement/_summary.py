@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from tracer_hooks._text import counted
-from tracer_hooks.improvement._improvement import BeforeAfter, Improvement, Outcome, PassShare, RefusedVersion
+from tracer_hooks.improvement._improvement import BeforeAfter, Improvement, Outcome, PassShare
+from tracer_hooks.improvement._prompt_writer import TriedPrompt
 from tracer_hooks.report import ReportComparison, ReportImprovement, ReportRefused
 
 _OUTCOMES: dict[Outcome, tuple[str, str, str]] = {
@@ -62,10 +63,10 @@ def summarize(found: Improvement, *, next_steps: Sequence[str] = ()) -> ReportIm
     )
 
 
-def grouped(refused: Sequence[RefusedVersion]) -> Iterator[ReportRefused]:
+def grouped(refused: Sequence[TriedPrompt]) -> Iterator[ReportRefused]:
     """Group the refused versions by agent and kind of reason, one entry each, the most frequent first."""
 
-    def kind(one: RefusedVersion) -> tuple[str, str]:
+    def kind(one: TriedPrompt) -> tuple[str, str]:
         return one.agent, _NUMBER.sub("#", one.why)
 
     groups = [list(group) for _, group in groupby(sorted(refused, key=kind), key=kind)]

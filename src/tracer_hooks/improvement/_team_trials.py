@@ -17,7 +17,7 @@ from tracer_hooks.config import StorePlace
 from tracer_hooks.diagnosis import blames_environment, get_attributor
 from tracer_hooks.errors import CheckError, ConfigError, ReplayError
 from tracer_hooks.frameworks import RunResult, Verdict
-from tracer_hooks.improvement._improvement import TrialOptions
+from tracer_hooks.improvement._improvement import ImproveOptions
 from tracer_hooks.improvement._plan import digest
 from tracer_hooks.improvement._prompt_writer import JudgedRun
 from tracer_hooks.journal import Journal
@@ -64,14 +64,10 @@ class PromptedTeam:
         """Tell whether an answer that was given before passes; not where the check cannot judge such a task."""
         try:
             judge = judge_of(self._target, check_for(self._target, task, self._check))
-            verdict = judge.verdict(RunResult(text=answer, native=answer), task.text)
+            ruling = judge.ruling(RunResult(text=answer, native=answer), task.text)
         except (ConfigError, ReplayError):
             return False
-        return verdict is not None and verdict.passed
-
-    def expect_judge(self, task: SuiteTask) -> None:
-        """Make sure that something says how a run on ``task`` ended."""
-        check_for(self._target, task, self._check)
+        return isinstance(ruling, Verdict) and ruling.passed
 
     def run(self, task: SuiteTask, prompts: Mapping[str, str]) -> Trial:
         """Run it once on ``task``."""
@@ -153,7 +149,7 @@ class TeamTrials:
         team: PromptedTeam,
         journal: Journal,
         spending: Spending,
-        options: TrialOptions,
+        options: ImproveOptions,
         *,
         name: str = "run",
         on_run: Callable[[JudgedRun], None] = lambda run: None,
@@ -221,7 +217,7 @@ class TeamTrials:
 def judged_run(
     task: str,
     seen: Trajectory,
-    options: TrialOptions,
+    options: ImproveOptions,
     *,
     verdict: Verdict | None = None,
     found: Attribution | None = None,
@@ -253,7 +249,7 @@ _LOOKED_AT = 600
 
 
 def earlier_failures(
-    path: str | StorePlace | None, journal: Journal, like: Trajectory, options: TrialOptions, *, but: Iterable[str]
+    path: str | StorePlace | None, journal: Journal, like: Trajectory, options: ImproveOptions, *, but: Iterable[str]
 ) -> tuple[JudgedRun, ...]:
     """The newest failed first attempts in the store of the team that ran ``like``; every session takes the same.
 
@@ -280,7 +276,7 @@ def earlier_failures(
     return tuple(in_order(judged, stored, _requests_of(options) or 1))
 
 
-def _requests_of(options: TrialOptions) -> int:
+def _requests_of(options: ImproveOptions) -> int:
     """How many requests of the diagnosis may be under way; 0 where it asks no model."""
     return int(getattr(get_attributor(options.attributor), "concurrency", 0))
 

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from tracer_hooks.repair._failure import attempt_failed as attempt_failed
     from tracer_hooks.repair._failure import error_mode_at as error_mode_at
     from tracer_hooks.repair._failure import feedback_of as feedback_of
-    from tracer_hooks.repair._failure import for_prompt as for_prompt
     from tracer_hooks.repair._failure import leaks as leaks
     from tracer_hooks.repair._failure import masked_feedback as masked_feedback
     from tracer_hooks.repair._failure import notes_on as notes_on
@@ -42,6 +41,5 @@ if TYPE_CHECKING:
     from tracer_hooks.repair._strategies import cut as cut
     from tracer_hooks.repair._strategies import steps_as_text as steps_as_text
     from tracer_hooks.repair._strategies import tools_as_text as tools_as_text
-    from tracer_hooks.repair._strategies import written_guidance as written_guidance
 
 __all__ = lazy_names(__name__)

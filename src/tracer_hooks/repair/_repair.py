@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import Field, model_validator
 
 from tracer_hooks.errors import ConfigError
-from tracer_hooks.schema import DecisiveStep, Record, RunOutcome, Text, Trajectory, Usage
+from tracer_hooks.schema import Record, RunOutcome, Text, Trajectory, Usage
 
 _LONGEST_WAIT = 30.0
 
@@ -139,31 +139,10 @@ class RepairLog(Record):
     def passed_from(self) -> int | None:
         """The step that the recovered run was resumed at, with all before it as it was; else None.
 
-        It passed once, which may be luck: see :attr:`verified`.
+        It passed once, which may be luck: :func:`tracer_hooks.find_decisive_step` makes as many runs as it takes.
         """
         last = self.trials[-1] if self.recovered else None
         return last.repair.resume_from if last is not None and not last.left_record else None
-
-    @property
-    def verified(self) -> DecisiveStep | None:
-        """The step that the recovered run was resumed at, where a control failed; the reason has the counts.
-
-        A control is a run that was resumed at the same step and told nothing, or at another step. None without one:
-        :func:`tracer_hooks.find_decisive_step` makes as many as it takes.
-        """
-        step = self.passed_from
-        agent = self.trials[-1].repair.agent if step is not None else None
-        if step is None or agent is None:
-            return None
-        kept = [trial for trial in self.trials if trial.repair.resume_from is not None and not trial.left_record]
-        told = [trial for trial in kept if trial.repair.resume_from == step and not trial.repair.is_untold]
-        controls = [trial for trial in kept if trial not in told]
-        if not controls or any(trial.passed for trial in controls):
-            return None
-        passed = sum(trial.passed for trial in told)
-        reason = f"passed {passed} of {len(told)} times when resumed at step {step} and told something, "
-        reason += f"0 of {len(controls)} when told nothing there, or resumed at another step"
-        return DecisiveStep(agent=agent, step=step, reason=reason)
 
     @property
     def usage(self) -> Usage:
@@ -202,8 +181,6 @@ class RetryPolicy:
     time, 30 at most."""
     max_depth: int = 2
     """How deep hooked teams may be nested and still be retried: 1 is the outermost alone."""
-    seed: int | None = None
-    """Makes the lengths of the pauses repeatable; the choice of repairs always is."""
 
     def __post_init__(self) -> None:
         bounds = ("max_retries", "max_tokens", "max_seconds", "max_cost", "input_price", "output_price", "backoff_s")
@@ -248,7 +225,6 @@ class RetryBudget:
         self._clock = clock
         self._began = clock()
         self._lock = threading.RLock()
-        self._random = random.SystemRandom() if policy.seed is None else random.Random(policy.seed)
 
     @property
     def seconds(self) -> float:
@@ -286,7 +262,8 @@ class RetryBudget:
     def wait_s(self, faults: int) -> float:
         """Return the seconds to wait after the environment failed for the ``faults``-th time in a row."""
         longest = min(_LONGEST_WAIT, self.policy.backoff_s * 2 ** max(0, faults - 1))
-        wait: float = longest * self._random.uniform(0.5, 1.0)
+        # Not by the module's own generator: a user may have seeded that.
+        wait: float = longest * random.SystemRandom().uniform(0.5, 1.0)
         left = None if self.policy.max_seconds is None else max(0.0, self.policy.max_seconds - self.seconds)
         return wait if left is None else min(wait, left)
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 
 from tracer_hooks._guard import warn_once
-from tracer_hooks.endpoint import Chat, ChatCompletion, ask
+from tracer_hooks.endpoint import Chat, ask
 from tracer_hooks.repair._failure import (
     Failure,
     RepairStrategy,
@@ -120,32 +120,20 @@ class WrittenGuidance:
         agent = failure.agent_at(step)
         if agent is None:
             return None
-        written = written_guidance(self._chat, failure, agent, step)
-        if not written.text:
+        shown = "\n\n".join(_parts(failure, agent, step))
+        reply = ask(self._chat, [{"role": "system", "content": _ROLE}, {"role": "user", "content": shown}])
+        written = _sentences(reply.text)
+        if not written:
             return None
         return Repair(
             strategy=self.name,
             target=RepairTarget.MESSAGE,
             agent=agent,
-            text=written.text,
+            text=written,
             resume_from=step,
-            usage=written.usage,
+            usage=reply.usage,
             reason=f"{agent!r} is given guidance that a language model wrote",
         )
-
-
-def written_guidance(chat: Chat, failure: Failure, agent: str, step: int | None) -> ChatCompletion:
-    """At most two sentences for the next message of ``agent``; an empty text where the model wrote none.
-
-    Args:
-        chat: Asks the model.
-        failure: The failed run, without the expected answer.
-        agent: Whom the guidance is for.
-        step: The step that the agent tries again; None where the run begins anew.
-    """
-    shown = "\n\n".join(_parts(failure, agent, step))
-    reply = ask(chat, [{"role": "system", "content": _ROLE}, {"role": "user", "content": shown}])
-    return ChatCompletion(_sentences(reply.text), reply.usage)
 
 
 def _parts(failure: Failure, agent: str, step: int | None) -> list[str]:

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from tracer_hooks.replay._correction import with_guidance as with_guidance
     from tracer_hooks.replay._correction import with_message as with_message
     from tracer_hooks.replay._counterfactual import Arm as Arm
-    from tracer_hooks.replay._counterfactual import CorrectionOf as CorrectionOf
     from tracer_hooks.replay._counterfactual import Counterfactual as Counterfactual
     from tracer_hooks.replay._counterfactual import ReplayOptions as ReplayOptions
     from tracer_hooks.replay._counterfactual import SequentialTest as SequentialTest

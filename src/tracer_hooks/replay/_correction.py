@@ -30,13 +30,10 @@ def with_message(request: ModelRequest, text: str) -> ModelRequest | None:
 
 def with_addition(request: ModelRequest, place: int, text: str) -> ModelRequest:
     """``request`` with ``text`` as a paragraph of its own at the end of one message."""
-    return _changed(request, place, f"{message_text(request.messages[place])}\n\n{text}".strip())
-
-
-def _changed(request: ModelRequest, place: int, text: str) -> ModelRequest:
     messages = list(request.messages)
     old = messages[place]
-    messages[place] = text_message(str(old.get("role", "user")), text, name=old.get("name"))
+    told = f"{message_text(old)}\n\n{text}".strip()
+    messages[place] = text_message(str(old.get("role", "user")), told, name=old.get("name"))
     return replace(request, messages=tuple(messages), covert=True)
 
 

@@ -213,35 +213,26 @@ def examine_step(replay: StepReplay, step: int, correction_of: CorrectionOf) -> 
     """
     examination = Examination(replay, step, correction_of)
     examination.go_on(replay.options.trials)
-    return examination.result()
+    return examination.result
 
 
 class Examination:
     """Runs with one step corrected, and as many with it as it was; more can be made at any time.
 
     Going on is sound, since the evidence may be looked at after each pair.
+
+    Attributes:
+        result: What came of it so far.
     """
 
     def __init__(self, replay: StepReplay, step: int, correction_of: CorrectionOf) -> None:
         self.step = step
-        self._replay = replay
-        self._agent = TapedRequest.at_step(replay.recorded.tape, step).call.agent
-        self._runs, self._usage = 0, Usage()
-        with self._counted():
-            self._correction = correction_of(step)
-        self._correction_of = correction_of
+        self._replay, self._correction_of = replay, correction_of
         self._test = SequentialTest(alpha=replay.options.alpha)
-        self._corrected = self._control = Arm()
-        self._placebo = Arm()
-        self._placebo_step: int | None = None
-        self._ids: list[str] = []
-        self._stopped = "all trials were made"
-        self._unjudged = 0
-
-    @property
-    def pairs(self) -> int:
-        """Pairs of runs that were made."""
-        return self._test.pairs
+        tape, spent = replay.recorded.tape, replay.spending.usage
+        agent, correction = TapedRequest.at_step(tape, step).call.agent, correction_of(step)
+        written = replay.spending.usage - spent
+        self.result = Counterfactual(run_id=tape.run_id, step=step, agent=agent, correction=correction, usage=written)
 
     def go_on(self, pairs: int, *, most: int | None = None) -> None:
         """Make runs until there are so many pairs in all, the answer is certain, or the cost cap is reached.
@@ -256,11 +247,12 @@ class Examination:
             CheckError: The check could not judge the first runs.
         """
         options, spending, test = self._replay.options, self._replay.spending, self._test
-        test.max_pairs, self._stopped = most or pairs, "all trials were made"
+        test.max_pairs = most or pairs
+        self._note(stopped="all trials were made")
         with self._counted():
             while test.pairs < pairs:
                 if spending.refusal is not None:
-                    self._stopped = spending.refusal
+                    self._note(stopped=spending.refusal)
                     break
                 try:
                     self._make_pair()
@@ -270,46 +262,37 @@ class Examination:
                     continue
                 if options.early_stop and (test.is_significant or test.is_futile):
                     is_shown = test.is_significant
-                    self._stopped = "the effect is certain" if is_shown else "no effect could be shown any more"
+                    self._note(stopped="the effect is certain" if is_shown else "no effect could be shown any more")
                     break
-            if options.placebo and test.is_significant and not self._placebo.trials:
-                self._placebo, self._placebo_step = _placebo(self._replay, self.step, self._correction_of, test.pairs)
+            if options.placebo and test.is_significant and not self.result.placebo.trials:
+                arm, other = _placebo(self._replay, self.step, self._correction_of, test.pairs)
+                self._note(placebo=arm, placebo_step=other)
 
-    def result(self) -> Counterfactual:
-        """Return what came of it so far."""
-        corrected, control, test = self._corrected, self._control, self._test
-        return Counterfactual(
-            run_id=self._replay.recorded.tape.run_id,
-            step=self.step,
-            agent=self._agent,
-            correction=self._correction,
+    def _note(self, **found: object) -> None:
+        self.result = self.result.model_copy(update=found)
+
+    def _make_pair(self) -> None:
+        known, test = self.result, self._test
+        trial, other = self._replay.corrected(self.step, known.correction), self._replay.control(self.step)
+        test.add(trial.passed, other.passed)
+        corrected, control = known.corrected.plus(trial.passed), known.control.plus(other.passed)
+        self._note(
             corrected=corrected,
             control=control,
-            placebo=self._placebo,
-            placebo_step=self._placebo_step,
             interval=difference_interval((corrected.flips, corrected.trials), (control.flips, control.trials)),
             e_value=test.e_value,
             is_significant=test.is_significant,
-            unjudged=self._unjudged,
-            stopped=self._stopped,
-            runs=self._runs,
-            usage=self._usage,
-            trajectory_ids=tuple(self._ids),
+            trajectory_ids=(*known.trajectory_ids, trial.trajectory.run_id),
         )
-
-    def _make_pair(self) -> None:
-        trial, other = self._replay.corrected(self.step, self._correction), self._replay.control(self.step)
-        self._ids.append(trial.trajectory.run_id)
-        self._corrected, self._control = self._corrected.plus(trial.passed), self._control.plus(other.passed)
-        self._test.add(trial.passed, other.passed)
 
     def _is_borne(self, error: CheckError) -> bool:
         """Count a pair that could not be judged; whether to go on with others."""
-        self._unjudged += 1
-        if self._test.pairs == 0 and self._unjudged >= _MOST_UNJUDGED:
+        unjudged = self.result.unjudged + 1
+        self._note(unjudged=unjudged)
+        if self._test.pairs == 0 and unjudged >= _MOST_UNJUDGED:
             raise error
-        if self._unjudged >= max(_MOST_UNJUDGED, self._test.max_pairs):
-            self._stopped = f"the check could not judge {self._unjudged} pairs of runs: {error}"
+        if unjudged >= max(_MOST_UNJUDGED, self._test.max_pairs):
+            self._note(stopped=f"the check could not judge {unjudged} pairs of runs: {error}")
             return False
         return True
 
@@ -321,8 +304,8 @@ class Examination:
         try:
             yield
         finally:
-            self._runs += spending.runs - runs
-            self._usage += spending.usage - usage
+            known = self.result
+            self._note(runs=known.runs + spending.runs - runs, usage=known.usage + spending.usage - usage)
 
 
 def _placebo(replay: StepReplay, step: int, correction_of: CorrectionOf, trials: int) -> tuple[Arm, int | None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 
 from tracer_hooks.errors import ReplayError
@@ -269,14 +269,14 @@ class _Search:
         """
         few, most = self._replay.options.trials, self._replay.options.suspect_trials
         while most > few and not self.is_over and (suspect := self._suspect()) is not None:
-            before = suspect.pairs
+            before = suspect.result.corrected.trials
             if before >= most:
                 return
             try:
                 self._go_on(suspect, min(most, before + few), most=most)
             except ReplayError:  # it left the tape this time: what was known before stands
                 return
-            if suspect.pairs == before:
+            if suspect.result.corrected.trials == before:
                 return
 
     def _suspect(self) -> Examination | None:
@@ -284,7 +284,7 @@ class _Search:
         belief = self._belief()
         return max(
             known,
-            key=lambda examination: (belief.probability(examination.step), examination.result().e_value),
+            key=lambda examination: (belief.probability(examination.step), examination.result.e_value),
             default=None,
         )
 
@@ -292,71 +292,59 @@ class _Search:
         """Return what was found."""
         if self._failure is not None and not self._tested:
             raise self._failure
-        steps, belief = self._replay.recorded.trajectory.steps, self._belief()
-        ranked = sorted(belief.steps, key=lambda step: (-belief.probability(step), step))
-        suspects = tuple(
-            # Shares that sum to 1 but for rounding must not sum to more.
-            Candidate(agent=steps[step].agent, step=step, score=int(belief.probability(step) * 1e6) / 1e6)
-            for step in ranked
+        replay, bounds, belief = self._replay, self.bounds, self._belief()
+        tested = [examination.result for examination in self._tested]
+        found = next((item for item in tested if item.step == bounds.found and item.is_significant), None)
+        decisive = None
+        if found is not None:
+            reason = f"{found.corrected.flips} of {found.corrected.trials} runs succeed with step {found.step} "
+            reason += f"corrected, {found.control.flips} of {found.control.trials} without"
+            decisive = DecisiveStep(agent=found.agent, step=found.step, reason=reason)
+        elif replay.steps and bounds.cleared >= max(replay.steps):
+            reason = "the run succeeds with every step as it was recorded: what failed it is not on the tape, or the "
+            reason += "check is another one"
+        else:
+            reason = "no step was found whose correction turns the failure into success"
+        steps = replay.recorded.trajectory.steps
+        return DecisiveSearch(
+            run_id=replay.recorded.tape.run_id,
+            decisive=decisive,
+            reason="; ".join([reason, *self._left_open(tested)]),
+            tested=tuple(tested),
+            untested=tuple(self._untested),
+            suspects=tuple(
+                # Shares that sum to 1 but for rounding must not sum to more.
+                Candidate(agent=steps[step].agent, step=step, score=int(belief.probability(step) * 1e6) / 1e6)
+                for step in sorted(belief.steps, key=lambda step: (-belief.probability(step), step))
+            ),
+            runs=replay.spending.runs,
+            usage=replay.spending.usage,
         )
-        tested = [examination.result() for examination in self._tested]
-        return _answer(self._replay, self.bounds, tested, self._untested).model_copy(update={"suspects": suspects})
+
+    def _left_open(self, tested: Sequence[Counterfactual]) -> Iterator[str]:
+        """What the answer does not know."""
+        bounds, refusal = self.bounds, self._replay.spending.refusal
+        if refusal is not None and (bounds.open or any(item.stopped == refusal for item in tested)):
+            yield f"not every step was tested to the end: {refusal}"
+        before = [item for item in self._untested if bounds.found is None or item.step < bounds.found]
+        known = {item.step for item in tested}
+        open_still = [item for item in before if item.step > bounds.cleared and item.step not in known]
+        if open_still:
+            steps = ", ".join(str(step) for step in dict.fromkeys(item.step for item in open_still))
+            yield f"step {steps} could not be tested: {open_still[0].reason}"
 
     def _go_on(self, examination: Examination, pairs: int, *, most: int | None = None) -> None:
         examination.go_on(pairs, most=most)
-        result = examination.result()
-        self.bounds.learn(result)
-        self._on_test(result)
+        self.bounds.learn(examination.result)
+        self._on_test(examination.result)
 
     def _belief(self) -> StepBelief:
         """The suspicion before, and what each run says of it."""
         resumed: dict[int, tuple[int, int]] = {}
         for examination in self._tested:
-            result = examination.result()
+            result = examination.result
             # A corrected step is made anew, so the run goes on from it; a control keeps it.
             for arm, step in ((result.corrected, examination.step), (result.control, examination.step + 1)):
                 runs, passes = resumed.get(step, (0, 0))
                 resumed[step] = runs + arm.trials, passes + arm.flips
         return StepBelief.of(self._replay.steps, self._attribution).after(resumed)
-
-
-def _answer(
-    replay: StepReplay, bounds: _Bounds, tested: Sequence[Counterfactual], untested: Sequence[Untested]
-) -> DecisiveSearch:
-    found = next((item for item in tested if item.step == bounds.found and item.is_significant), None)
-    decisive = None
-    if found is not None:
-        reason = f"{found.corrected.flips} of {found.corrected.trials} runs succeed with step {found.step} corrected, "
-        reason += f"{found.control.flips} of {found.control.trials} without"
-        decisive = DecisiveStep(agent=found.agent, step=found.step, reason=reason)
-    elif replay.steps and bounds.cleared >= max(replay.steps):
-        reason = "the run succeeds with every step as it was recorded: what failed it is not on the tape, or the check "
-        reason += "is another one"
-    else:
-        reason = "no step was found whose correction turns the failure into success"
-    return DecisiveSearch(
-        run_id=replay.recorded.tape.run_id,
-        decisive=decisive,
-        reason="; ".join([reason, *_left_open(replay, bounds, tested, untested)]),
-        tested=tuple(tested),
-        untested=tuple(untested),
-        runs=replay.spending.runs,
-        usage=replay.spending.usage,
-    )
-
-
-def _left_open(
-    replay: StepReplay, bounds: _Bounds, tested: Sequence[Counterfactual], untested: Sequence[Untested]
-) -> list[str]:
-    """Return what the answer does not know."""
-    notes = []
-    refusal = replay.spending.refusal
-    if refusal is not None and (bounds.open or any(item.stopped == refusal for item in tested)):
-        notes.append(f"not every step was tested to the end: {refusal}")
-    before = [item for item in untested if bounds.found is None or item.step < bounds.found]
-    known = {item.step for item in tested}
-    open_still = [item for item in before if item.step > bounds.cleared and item.step not in known]
-    if open_still:
-        steps = ", ".join(str(step) for step in dict.fromkeys(item.step for item in open_still))
-        notes.append(f"step {steps} could not be tested: {open_still[0].reason}")
-    return notes

@@ -12,7 +12,9 @@ from tracer_hooks.repair import (
     Failure,
     Repair,
     RepairTarget,
+    Resample,
     Secrets,
+    WrittenGuidance,
     attempt_failed,
     cut,
     error_mode_at,
@@ -21,7 +23,6 @@ from tracer_hooks.repair import (
     notes_on,
     steps_as_text,
     tools_as_text,
-    written_guidance,
 )
 from tracer_hooks.replay._correction import Correction
 from tracer_hooks.replay._counterfactual import CorrectionOf, StepReplay
@@ -52,14 +53,10 @@ class Proposer(Protocol):
         ...
 
 
-class ResampleProposer:
-    """Asks the agent the very same again: a correction by chance, and for teams whose fault came from outside."""
-
-    name = "resample"
-
-    def propose(self, failure: Failure, step: int) -> Repair | None:
-        """See :class:`Proposer`."""
-        return Repair(strategy=self.name, resume_from=step)
+ResampleProposer = Resample
+"""Asks the agent the very same again: a correction by chance, and for teams whose fault came from outside."""
+GuidanceProposer = WrittenGuidance
+"""Lets the agent try again with one or two sentences that a language model wrote, which saw the failed run."""
 
 
 class TemplateProposer:
@@ -96,14 +93,16 @@ class FeedbackProposer:
         return _message(self.name, failure, step, text)
 
 
-class GuidanceProposer:
-    """Lets the agent try again with one or two sentences that a language model wrote, which saw the failed run.
+class LLMProposer:
+    """Has a language model write the reply that the agent should have given.
+
+    It sees the task and the run; never the expected answer, unless the caller of the replay asked for it.
 
     Args:
         chat: Asks the model.
     """
 
-    name = "guidance"
+    name = "llm"
 
     def __init__(self, chat: Chat) -> None:
         self._chat = chat
@@ -112,43 +111,9 @@ class GuidanceProposer:
         """See :class:`Proposer`.
 
         Raises:
-            ReplayError: The model wrote nothing.
-        """
-        agent = failure.trajectory.steps[step].agent
-        written = written_guidance(self._chat, failure, agent, step)
-        if not written.text:
-            raise ReplayError(
-                f"the model wrote no guidance for step {step}; expected one or two sentences. Use another model, or "
-                "the proposer 'template'"
-            )
-        repair = _message(self.name, failure, step, written.text)
-        return repair.model_copy(update={"usage": written.usage})
-
-
-class LLMProposer:
-    """Has a language model write the reply that the agent should have given.
-
-    It sees the task, the run up to the step and, unless ``continues`` is false, how the run went on; never the expected
-    answer, unless the caller of the replay asked for it.
-
-    Args:
-        chat: Asks the model.
-        continues: Whether the rest of the run is shown.
-    """
-
-    name = "llm"
-
-    def __init__(self, chat: Chat, *, continues: bool = True) -> None:
-        self._chat = chat
-        self._continues = continues
-
-    def propose(self, failure: Failure, step: int) -> Repair | None:
-        """See :class:`Proposer`.
-
-        Raises:
             ReplayError: The model wrote no other reply.
         """
-        written = ask(self._chat, _messages(failure, step, continues=self._continues))
+        written = ask(self._chat, _messages(failure, step))
         faulty = failure.trajectory.steps[step]
         if not written.text or written.text == faulty.content.strip():
             raise ReplayError(
@@ -166,7 +131,7 @@ class LLMProposer:
 
 
 PROPOSERS: Mapping[str, Callable[[], Proposer]] = {
-    "resample": ResampleProposer,
+    "resample": Resample,
     "template": TemplateProposer,
     "feedback": FeedbackProposer,
 }
@@ -207,7 +172,7 @@ def _message(name: str, failure: Failure, step: int, text: str) -> Repair:
     return Repair(strategy=name, target=RepairTarget.MESSAGE, agent=agent, text=text, resume_from=step)
 
 
-def _messages(failure: Failure, at: int, *, continues: bool) -> list[dict[str, str]]:
+def _messages(failure: Failure, at: int) -> list[dict[str, str]]:
     run, step = failure.trajectory, failure.trajectory.steps[at]
     parts = [f"Task of the team:\n{run.task}"]
     instructions = failure.instructions(step.agent)
@@ -217,7 +182,7 @@ def _messages(failure: Failure, at: int, *, continues: bool) -> list[dict[str, s
     if before:
         parts.append(f"What was done before:\n{steps_as_text(before)}")
     parts.append(f"The reply of {step.agent} that has to be corrected:\n{cut(step.content) or tools_as_text(step)}")
-    after = run.steps[at + 1 :] if continues else ()
+    after = run.steps[at + 1 :]
     if after:
         parts.append(f"How it went on, and failed:\n{steps_as_text(after)}")
     mode = error_mode_at(failure, at)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tracer_hooks.report._overview import site_nav as site_nav
     from tracer_hooks.report._page import IndexEntry as IndexEntry
     from tracer_hooks.report._page import asset as asset
+    from tracer_hooks.report._page import draw as draw
     from tracer_hooks.report._page import environment as environment
     from tracer_hooks.report._page import render_html as render_html
     from tracer_hooks.report._page import write_html as write_html

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import groupby, pairwise
+from itertools import chain, groupby, pairwise
 from math import ceil
 from typing import Final, NamedTuple
 
@@ -18,23 +18,16 @@ _AT_LEAST: Final = 0.1
 """Share of the shorter step from which two count as side by side: clocks of different threads differ a little."""
 
 
-@dataclass(frozen=True)
-class Branch:
-    """Steps that follow each other."""
-
-    steps: tuple[Step, ...]
-
-
-@dataclass(frozen=True)
-class Stretch:
-    """One branch, or several that went on at the same time."""
-
-    branches: tuple[Branch, ...]
-
-    @property
-    def is_parallel(self) -> bool:
-        """Tell whether branches stand side by side."""
-        return len(self.branches) > 1
+Stretch = list[list[Step]]
+"""Branches that went on at the same time, each of steps that follow each other; often it is one branch."""
+ROLES: Final = {
+    "decisive": "decisive error step",
+    "likely": "probably here",
+    "start": "place to start",
+    "found": "finding",
+    "way": "passed it on",
+}
+"""What a step is to the diagnosis, with the words for it; none is surer than the diagnosis."""
 
 
 def stretches(steps: Sequence[Step]) -> list[Stretch]:
@@ -42,10 +35,10 @@ def stretches(steps: Sequence[Step]) -> list[Stretch]:
     found: list[Stretch] = []
     for together in _clusters(steps):
         branches = _branches(together)
-        if len(branches) == 1 and found and not found[-1].is_parallel:
-            found[-1] = Stretch((Branch((*found[-1].branches[0].steps, *branches[0].steps)),))
+        if len(branches) == 1 and found and len(found[-1]) == 1:
+            found[-1][0].extend(branches[0])
         else:
-            found.append(Stretch(tuple(branches)))
+            found.append(branches)
     return found
 
 
@@ -85,8 +78,8 @@ def _contains(outer: Step, inner: Step) -> bool:
     return is_within and is_asked
 
 
-def _branches(together: Sequence[Step]) -> list[Branch]:
-    branches: list[list[Step]] = []
+def _branches(together: Sequence[Step]) -> Stretch:
+    branches: Stretch = []
     for step in together:
         free = [each for each in branches if not any(_are_side_by_side(other, step) for other in each)]
         home = next((each for each in free if each[-1].agent == step.agent), None)
@@ -96,7 +89,7 @@ def _branches(together: Sequence[Step]) -> list[Branch]:
             branches.append([step])
         else:
             home.append(step)
-    return [Branch(tuple(each)) for each in branches]
+    return branches
 
 
 # --- folds: what repeats, and what is on demand ---------------------------------------------------------------------
@@ -110,8 +103,7 @@ _FIRST, _LAST = 4, 2
 _MOST_IN_FOLD = 50
 
 
-@dataclass(frozen=True)
-class Fold:
+class Fold(NamedTuple):
     """Steps that stand folded under a title."""
 
     title: str
@@ -163,7 +155,7 @@ def _repeated(signs: Sequence[tuple[object, ...]], at: int) -> tuple[int, int]:
 def _said_again(first: Sequence[Step], rest: Sequence[Step]) -> str:
     count = len(rest) // len(first)
     names = dict.fromkeys(call.name for step in first for call in step.tool_calls)
-    failed = sum(map(_has_failed, rest))
+    failed = sum(map(has_failed, rest))
     where = _span(rest) + (f", {failed} failed" if failed else "")
     if len(first) == 1:
         calls = f" calls {_listed(names)}" if names else " says the same words"
@@ -216,60 +208,20 @@ _DOTTED: Final = 60
 _TOO_NEAR: Final = 3.4  # percent of the width: two numbers would stand on each other
 
 
-class Pin(NamedTuple):
-    """A numbered step on the map, which leads to the step; ``x`` in percent of the width, ``y`` in pixels."""
-
-    step: int
-    x: float
-    y: int
-    role: str
-    label: str
-    is_numbered: bool
-    has_failed: bool
-
-
-@dataclass(frozen=True, kw_only=True)
-class LaneMap:
-    """Everything that the template draws; paths are in columns and pixels, and stretched to the width."""
-
-    columns: int
-    height: int
-    lanes: tuple[View, ...]
-    dots: tuple[tuple[float, int, bool], ...]
-    """``(x, y, has failed)`` of steps of a short run without a number."""
-    ticks: str
-    """Path of the steps of a long run."""
-    failed_ticks: str
-    moves: str
-    """Path of where another agent goes on."""
-    handoffs: tuple[View, ...]
-    way: str
-    """Path of the value that is followed, up to the answer."""
-    way_end: int
-    """Where it ends, in pixels."""
-    legend: tuple[tuple[str, str], ...]
-    """The kinds of marks that occur, with what they mean."""
-    pins: tuple[Pin, ...]
-    numbers: tuple[tuple[float, int], ...]
-    idle: tuple[str, ...] = field(default=())
-
-
 def lane_map(
     steps: Sequence[Step],
     members: Sequence[str],
     roles: Mapping[int, str],
     way: Sequence[int],
-    label: Mapping[str, str],
     places: Mapping[str, str],
-) -> LaneMap:
-    """The map of ``steps``.
+) -> View:
+    """The map of ``steps`` for the template: paths in columns and pixels, stretched to the width; ``x`` in percent.
 
     Args:
         steps: Those that the page shows.
         members: All agents, in the order of their lanes.
         roles: Steps that tell something, with what they are.
         way: Steps that a value took on its way to the answer.
-        label: What each role is in words.
         places: File and line by ``"agent NAME"``.
     """
     column = _columns(steps)
@@ -277,41 +229,35 @@ def lane_map(
     lanes, lane_of = _lanes(steps, members, set(roles), places)
     x = {step.index: round((column[step.index] + 0.5) * 100 / count, 2) for step in steps}
     y = {step.index: _TOP + LANE * lane_of[step.agent] + LANE // 2 for step in steps}
-    pinned = {step.index for step in steps if step.index in roles or count <= _NUMBERED}
-    plain = [step for step in steps if step.index not in pinned]
-    height = _TOP + LANE * len(lanes) + _BOTTOM
+    pinned = [step for step in steps if step.index in roles or count <= _NUMBERED]
+    plain = [step for step in steps if step.index not in roles and count > _NUMBERED]
     at = {step.index: (column[step.index], y[step.index]) for step in steps}
     stops = [at[index] for index in way if index in at]
-    end = [f"L{count} {stops[-1][1]}"] if stops else []
-    return LaneMap(
+    is_dotted = count <= _DOTTED
+    shown_roles = {roles[step.index] for step in steps if step.index in roles}
+    return dict(
         columns=count,
-        height=height,
-        lanes=tuple(lanes),
-        dots=tuple((x[s.index], y[s.index], _has_failed(s)) for s in plain) if count <= _DOTTED else (),
-        ticks="" if count <= _DOTTED else _ticks(at[s.index] for s in plain if not _has_failed(s)),
-        failed_ticks="" if count <= _DOTTED else _ticks(at[s.index] for s in plain if _has_failed(s)),
-        moves="".join(f"M{_middle(at[a.index])}L{_middle(at[b.index])}" for a, b in _moves(steps))
-        if count <= 2 * _DOTTED
-        else "",
-        handoffs=tuple(
-            dict(x1=x[a.index], y1=y[a.index], x2=x[b.index], y2=y[b.index])
-            for a, b in _handoffs(steps)
-            if count <= _DOTTED
+        height=_TOP + LANE * len(lanes) + _BOTTOM,
+        lanes=lanes,
+        dots=[(x[each.index], y[each.index], has_failed(each)) for each in plain if is_dotted],
+        ticks=_ticks(at[each.index] for each in plain if not is_dotted and not has_failed(each)),
+        failed_ticks=_ticks(at[each.index] for each in plain if not is_dotted and has_failed(each)),
+        moves="".join(
+            f"M{_middle(at[before.index])}L{_middle(at[after.index])}"
+            for before, after in _moves(steps)
+            if count <= 2 * _DOTTED
         ),
-        way="".join(["M", "L".join(map(_middle, stops)), *end]) if stops else "",
+        handoffs=[(x[a.index], y[a.index], x[b.index], y[b.index]) for a, b in _handoffs(steps) if is_dotted],
+        way=f"M{'L'.join(map(_middle, stops))}L{count} {stops[-1][1]}" if stops else "",
         way_end=stops[-1][1] if stops else 0,
-        legend=tuple(_legend(steps, roles, label)),
-        pins=tuple(_pins(steps, pinned, x, y, roles, label)),
+        legend=[
+            *((role, words) for role, words in ROLES.items() if role in shown_roles),
+            *([("failed", "failed")] if any(map(has_failed, steps)) else []),
+        ],
+        pins=list(_pins(pinned, x, y, roles)),
         numbers=_numbers(steps, column, x, count),
-        idle=tuple(one_line(name, 80) for name in members if name not in lane_of),
+        idle=[one_line(name, 80) for name in members if name not in lane_of],
     )
-
-
-def _legend(steps: Sequence[Step], roles: Mapping[int, str], label: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    shown = {roles[step.index] for step in steps if step.index in roles}
-    yield from ((role, words) for role, words in label.items() if role in shown)
-    if any(map(_has_failed, steps)):
-        yield "failed", "failed"
 
 
 def _columns(steps: Sequence[Step]) -> dict[int, int]:
@@ -320,9 +266,9 @@ def _columns(steps: Sequence[Step]) -> dict[int, int]:
     start = 0
     for stretch in stretches(steps):
         ends: dict[str, int] = {}
-        for branch in stretch.branches:
-            free = max((ends.get(step.agent, start) for step in branch.steps), default=start)
-            for offset, step in enumerate(branch.steps):
+        for branch in stretch:
+            free = max((ends.get(step.agent, start) for step in branch), default=start)
+            for offset, step in enumerate(branch):
                 column[step.index] = free + offset
                 ends[step.agent] = free + offset + 1
         start = max(ends.values(), default=start)
@@ -332,44 +278,32 @@ def _columns(steps: Sequence[Step]) -> dict[int, int]:
 def _lanes(
     steps: Sequence[Step], members: Sequence[str], telling: set[int], places: Mapping[str, str]
 ) -> tuple[list[View], dict[str, int]]:
-    counts: dict[str, int] = {}
-    for step in steps:
-        counts[step.agent] = counts.get(step.agent, 0) + 1
+    counts = Counter(step.agent for step in steps)
     acted = [name for name in members if name in counts]
     first = {step.agent for step in steps if step.index in telling}
-    if len(acted) > _MOST_LANES:
-        ranked = sorted(acted, key=lambda name: (name not in first, -counts[name]))
-        kept = set(ranked[: _MOST_LANES - 1])
-    else:
-        kept = set(acted)
+    ranked = sorted(acted, key=lambda name: (name not in first, -counts[name]))
+    kept = ranked if len(acted) <= _MOST_LANES else ranked[: _MOST_LANES - 1]
     own = [name for name in acted if name in kept]
-    lane_of = {name: own.index(name) if name in kept else len(own) for name in acted}
+    lane_of = {name: own.index(name) if name in own else len(own) for name in acted}
+    # A lane's head has room for file and line, and none for the folders; the steps have them.
+    files = {name: places.get(f"agent {name}", "").replace("\\", "/").rpartition("/")[2] for name in own}
+    rows = [(one_line(name, 80), counts[name], files[name]) for name in own]
+    others = [counts[name] for name in acted if name not in own]
+    rows += [(f"{len(others)} others", sum(others), "")] if others else []
     lanes: list[View] = [
-        dict(agent=one_line(name, 80), steps=counts[name], place=_file(places.get(f"agent {name}", ""))) for name in own
+        dict(agent=agent, steps=number, place=place, y=_TOP + LANE * at + LANE // 2)
+        for at, (agent, number, place) in enumerate(rows)
     ]
-    others = [name for name in acted if name not in kept]
-    if others:
-        lanes.append(dict(agent=f"{len(others)} others", steps=sum(counts[name] for name in others), place=""))
-    for at, lane in enumerate(lanes):
-        lane["y"] = _TOP + LANE * at + LANE // 2
     return lanes, lane_of
 
 
-def _file(place: str) -> str:
-    """File and line without the folders, for which a lane's head has no room; the steps have them."""
-    return place.replace("\\", "/").rpartition("/")[2]
-
-
-def _has_failed(step: Step) -> bool:
+def has_failed(step: Step) -> bool:
+    """Tell whether the step or a tool call of it failed."""
     return bool(step.failed_tools or step.error)
 
 
 def _middle(place: tuple[int, int]) -> str:
-    return f"{_number(place[0] + 0.5)} {place[1]}"
-
-
-def _number(value: float) -> str:
-    return f"{value:g}"
+    return f"{place[0] + 0.5:g} {place[1]}"
 
 
 def _ticks(places: Iterable[tuple[int, int]]) -> str:
@@ -379,16 +313,9 @@ def _ticks(places: Iterable[tuple[int, int]]) -> str:
 def _moves(steps: Sequence[Step]) -> Iterator[tuple[Step, Step]]:
     """Where another agent goes on; a parallel stretch is entered by each branch, and left by each."""
     found = stretches(steps)
-    for stretch in found:
-        for branch in stretch.branches:
-            yield from (pair for pair in pairwise(branch.steps) if pair[0].agent != pair[1].agent)
-    for before, after in pairwise(found):
-        for ended in before.branches:
-            yield from (
-                (ended.steps[-1], begun.steps[0])
-                for begun in after.branches
-                if ended.steps[-1].agent != begun.steps[0].agent
-            )
+    within = (pair for stretch in found for branch in stretch for pair in pairwise(branch))
+    between = ((ended[-1], begun[0]) for before, after in pairwise(found) for ended in before for begun in after)
+    return (pair for pair in chain(within, between) if pair[0].agent != pair[1].agent)
 
 
 def _handoffs(steps: Sequence[Step]) -> Iterator[tuple[Step, Step]]:
@@ -401,35 +328,28 @@ def _handoffs(steps: Sequence[Step]) -> Iterator[tuple[Step, Step]]:
 
 
 def _pins(
-    steps: Sequence[Step],
-    pinned: set[int],
-    x: Mapping[int, float],
-    y: Mapping[int, int],
-    roles: Mapping[int, str],
-    label: Mapping[str, str],
-) -> Iterator[Pin]:
+    pinned: Sequence[Step], x: Mapping[int, float], y: Mapping[int, int], roles: Mapping[int, str]
+) -> Iterator[View]:
+    """Steps that lead to what they are; those with a number where there is room."""
     last: dict[int, float] = {}
-    for step in steps:
-        if step.index not in pinned:
-            continue
+    for step in pinned:
         role, row = roles.get(step.index, ""), y[step.index]
         is_numbered = x[step.index] - last.get(row, -100.0) >= _TOO_NEAR
         if is_numbered:
             last[row] = x[step.index]
-        words = f"Step {step.index}, {one_line(step.agent, 60)}, {KINDS[step.kind]}"
-        words += f", {label[role]}" if role else ""
-        words += ", failed" if _has_failed(step) else ""
-        yield Pin(step.index, x[step.index], row, role, words, is_numbered, _has_failed(step))
+        said = [f"Step {step.index}", one_line(step.agent, 60), KINDS[step.kind], ROLES.get(role, "")]
+        label = ", ".join(filter(None, [*said, "failed" if has_failed(step) else ""]))
+        yield dict(step=step, x=x[step.index], y=row, role=role, label=label, is_numbered=is_numbered)
 
 
 def _numbers(
     steps: Sequence[Step], column: Mapping[int, int], x: Mapping[int, float], count: int
-) -> tuple[tuple[float, int], ...]:
+) -> list[tuple[float, int]]:
     """Step numbers under the map, few enough to be read on a phone."""
     if count <= _NUMBERED:
-        return ()
+        return []
     every = next(size for size in (1, 2, 5, 10, 20, 50, 100, 200, 500, 10**9) if count <= size * 6)
     first: dict[int, int] = {}
     for step in steps:
         first.setdefault(column[step.index], step.index)
-    return tuple((x[index], index) for place, index in first.items() if place % every == 0)
+    return [(x[index], index) for place, index in first.items() if place % every == 0]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tracer_hooks.report._way import value_way
+from tracer_hooks.report._way import ValueWay
 from tracer_hooks.report._wording import View, clean, in_seconds, one_line, styled
 from tracer_hooks.schema import (
     LIKELY_FROM,
@@ -79,35 +79,24 @@ def _is_hooked(trajectory: Trajectory) -> bool:
 _LONGEST = 600
 
 
-def diagnosis_view(attribution: Attribution, shown: Set[int], trajectory: Trajectory) -> View:
+def diagnosis_view(attribution: Attribution, trajectory: Trajectory, way: ValueWay) -> View:
     """``attribution`` for the template."""
     heading, *lines = explanation(attribution)
     quote = lines.pop(0).text if attribution.heading_finding is not None and attribution.heading_finding.quote else ""
-    way = value_way(attribution, trajectory)
     is_blamed = attribution.certainty in ("clear", "likely")
-    places = () if is_blamed or attribution.certainty is None else attribution.places
     return dict(
+        found=attribution,
         title=_TITLES[attribution.certainty],
-        verdict=clean(heading.text),
+        verdict=heading.text,
         quote=one_line(quote, _LONGEST),
         certainty=attribution.certainty or "abstained",
         tone=_TONES.get(attribution.certainty, ""),
         sure=tuple(_sureness(attribution)),
-        agent=clean(attribution.agent or "") if is_blamed else "",
-        step=attribution.step,
-        linked=attribution.step in shown,
+        is_blamed=is_blamed,
         mode=_mode(attribution),
-        lines=[
-            dict(role=line.role, text=one_line(line.text, _LONGEST))
-            for line in lines
-            if line.role not in ("advice", "way", "start")
-        ],
-        places=[dict(step=each.step, agent=clean(each.agent), linked=each.step in shown) for each in places],
-        value=one_line(way.value, 60),
-        way=[
-            dict(step=stop.step, agent=clean(stop.agent), words=one_line(stop.words, 160), linked=stop.step in shown)
-            for stop in way.stops
-        ],
+        lines=[line for line in lines if line.role not in ("advice", "way", "start")],
+        places=() if is_blamed or attribution.certainty is None else attribution.places,
+        way=way,
         way_tone=_TONES.get(attribution.certainty, "") if way.is_blamed else "",
         suggestion=one_line(suggestion(attribution, trajectory), _LONGEST),
         source=_source(attribution),

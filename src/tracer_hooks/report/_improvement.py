@@ -7,11 +7,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tracer_hooks.report._page import asset, environment, write_page
-from tracer_hooks.report._wording import View, clean, excerpt, one_line, prompt_diff
+from tracer_hooks.report._page import draw, write_page
 
 _MOST_REFUSED = 20
-_LONGEST_TEXT = 4000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,40 +88,9 @@ class ReportImprovement:
 
 def render_improvement(found: ReportImprovement) -> str:
     """The page; it loads nothing from anywhere, and everything that comes from the team or a model is escaped."""
-    return (
-        environment()
-        .get_template("improvement.html.j2")
-        .render(
-            found=found,
-            tone="open" if found.tone == "spread" else found.tone,
-            team=one_line(found.team or "Unnamed team", 200),
-            framework=one_line(found.framework, 60),
-            notes=[clean(note) for note in found.notes],
-            blame=[(one_line(agent, 120), share) for agent, share in found.blame],
-            prompts=[
-                dict(agent=one_line(agent, 120), diff=prompt_diff(before, after))
-                for agent, before, after in found.prompts
-            ],
-            refused=[_refused_view(one) for one in found.refused[:_MOST_REFUSED]],
-            left_out=max(0, len(found.refused) - _MOST_REFUSED),
-            provenance=[(one_line(name, 80), one_line(value, 600)) for name, value in found.provenance],
-            next=[clean(one).split("`") for one in found.next],
-            style=asset("style.css"),
-            generated_at=found.generated_at,
-            clean=clean,
-        )
-    )
+    return draw("improvement.html.j2", found=found, most_refused=_MOST_REFUSED, generated_at=found.generated_at)
 
 
 def write_improvement(path: str | os.PathLike[str], found: ReportImprovement) -> Path:
     """Write the page to ``path``, over an earlier one, and return the path."""
     return write_page(path, render_improvement(found))
-
-
-def _refused_view(refused: ReportRefused) -> View:
-    return dict(
-        agent=one_line(refused.agent, 120),
-        why=one_line(refused.why, 400),
-        count=refused.count,
-        text=excerpt(refused.text, limit=_LONGEST_TEXT, fold_from=400) if refused.text.strip() else None,
-    )

@@ -9,24 +9,23 @@ from __future__ import annotations
 import shlex
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from tracer_hooks.report._counts import Bars, RunFilter, RunTable, TokenPrices, short_number
-from tracer_hooks.report._page import environment
-from tracer_hooks.report._wording import OUTCOMES, clean, one_line, prompt_diff
+from tracer_hooks.report._counts import RunFilter, RunTable, TokenPrices, short_number
+from tracer_hooks.report._page import draw
+from tracer_hooks.report._wording import OUTCOMES, View, one_line
 from tracer_hooks.schema import Attribution, RunOutcome
 
 if TYPE_CHECKING:
-    from tracer_hooks.diagnosis import RecurringFinding, RecurringFindings
+    from tracer_hooks.diagnosis import RecurringFindings
     from tracer_hooks.store import PromptStore, PromptVersion, RunStore, RunSummary
 
 ROWS = 100
 """Runs that one page lists."""
 _TEAM_CHIPS, _NEWEST, _BACK = 12, 8, 8
-_SAID = 240
 _NAMES = ("overview", "runs", "issues", "prompts")
+Choice = tuple[str, str, bool]
+"""Words and address of a page, and whether it is the present one."""
 
 
 class SiteLinks(Protocol):
@@ -55,43 +54,15 @@ def render_page(name: str, view: object, links: SiteLinks, chosen: RunFilter, **
     told = {
         "view": view, "links": links, "chosen": chosen.words, "nav": site_nav(links, name), "notes": (),
         "is_narrowed": bool(chosen.since or chosen.tags),
-        "diagnose": one_line(shlex.join(["tracer-hooks", "issues", "--diagnose", *chosen.options]), _SAID),
-        "stylesheet": links.stylesheet, "generated_at": datetime.now(UTC),
-        "line": one_line, "clean": clean, "short": short_number, "diff": prompt_diff, "outcomes": OUTCOMES,
+        "diagnose": one_line(shlex.join(["tracer-hooks", "issues", "--diagnose", *chosen.options]), 240),
+        "stylesheet": links.stylesheet, "short": short_number,
     }  # fmt: skip
-    return environment().get_template(f"{name}.html.j2").render({**told, **more})
+    return draw(f"{name}.html.j2", **{**told, **more})
 
 
-def site_nav(links: SiteLinks, current: str = "") -> list[tuple[str, str, bool]]:
-    """Words and address of the pages that every page leads to, and whether each is the present one."""
+def site_nav(links: SiteLinks, current: str = "") -> list[Choice]:
+    """The pages that every page leads to."""
     return [(name.capitalize(), links.page(name), name == current) for name in _NAMES]
-
-
-class RunRow(NamedTuple):
-    """A run in a list."""
-
-    run: RunSummary
-    """The run."""
-    said: str
-    """What was found, no surer than it is; else why it failed."""
-    place: str
-    """The blamed agent and step where that does not say it; of a weak diagnosis, where to start."""
-    link: str
-    """Its page."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Overview:
-    """How the runs went."""
-
-    table: RunTable
-    """All of them, counted."""
-    prices: TokenPrices | None
-    """Prices of their tokens; None where they are not known."""
-    failures: tuple[RunRow, ...]
-    """The newest failures."""
-    back: tuple[RecurringFinding, ...]
-    """What came back after prompts that were to end it."""
 
 
 def overview_of(
@@ -102,54 +73,20 @@ def overview_of(
     table: RunTable | None = None,
     prices: TokenPrices | None = None,
     recurring: RecurringFindings | None = None,
-) -> Overview:
-    """Read the overview; ``table`` and ``recurring`` are what was read before, and without them nothing came back."""
+) -> View:
+    """Read how the runs went, the newest failures, and what came back after prompts that were to end it.
+
+    ``table`` and ``recurring`` are what was read before, and without them nothing came back.
+    """
     table = table or RunTable.of(store, chosen)
     failed = RunFilter(**chosen.asked, outcome=RunOutcome.FAILED)
     issues = recurring.issues if recurring is not None else ()
-    return Overview(
+    return dict(
         table=table,
         prices=prices,
         failures=_rows(store, failed, links, limit=_NEWEST) if table.failed else (),
-        back=tuple(each for each in issues if each.came_back_after is not None)[:_BACK],
+        back=[each for each in issues if each.came_back_after is not None][:_BACK],
     )
-
-
-class FilterChoice(NamedTuple):
-    """One choice of a filter."""
-
-    name: str
-    """What it shows."""
-    link: str
-    """Its page."""
-    is_current: bool
-    """It is the present one."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class RunList:
-    """One page of a list of runs, the newest first."""
-
-    rows: tuple[RunRow, ...]
-    """Its runs."""
-    count: int
-    """Runs on all its pages together."""
-    total: int
-    """Runs that there are."""
-    number: int
-    """Its number, from 1."""
-    pages: int
-    """How many pages there are."""
-    links: tuple[FilterChoice, ...]
-    """The pages that it leads to."""
-    bars: Bars
-    """Runs of each day, whatever their outcome."""
-    outcomes: tuple[FilterChoice, ...]
-    """Outcomes to choose from."""
-    teams: tuple[FilterChoice, ...]
-    """Teams to choose from."""
-    more_teams: int
-    """Teams that are not among them; all are on the overview."""
 
 
 def runs_of(
@@ -160,8 +97,8 @@ def runs_of(
     number: int = 1,
     most: int | None = None,
     table: RunTable | None = None,
-) -> RunList:
-    """Read a page of a list of runs.
+) -> View:
+    """Read a page of a list of runs, the newest first.
 
     Args:
         store: The runs.
@@ -180,78 +117,71 @@ def runs_of(
     shown = [team for place, team in enumerate(teams) if place < _TEAM_CHIPS or team == chosen.team]
     outcomes = [None, *(each for each in RunOutcome if own.runs(each) or each is chosen.outcome)]
     around = sorted({1, number - 1, number, number + 1, pages} & set(range(1, pages + 1)))
-    return RunList(
+    return dict(
         rows=_rows(store, chosen, links, limit=min(ROWS, count - (number - 1) * ROWS), offset=(number - 1) * ROWS),
         count=count,
         total=total,
         number=number,
         pages=pages,
-        links=tuple(
-            FilterChoice(str(each), links.runs(chosen.team, chosen.outcome, each), each == number) for each in around
-        ),
+        links=[(str(each), links.runs(chosen.team, chosen.outcome, each), each == number) for each in around],
         bars=own.run_bars(),
-        outcomes=tuple(
-            FilterChoice(
+        outcomes=[
+            (
                 f"{'All' if each is None else OUTCOMES[each]} ({own.runs(each):,})",
                 links.runs(chosen.team, each),
                 each is chosen.outcome,
             )
             for each in outcomes
-        ),
-        teams=tuple(_team_choices(shown, chosen, links)) if len(teams) > 1 else (),
+        ],
+        teams=list(_team_choices(shown, chosen, links)) if len(teams) > 1 else (),
         more_teams=len(teams) - len(shown),
     )
 
 
-def _team_choices(teams: Sequence[str], chosen: RunFilter, links: SiteLinks) -> Iterator[FilterChoice]:
-    yield FilterChoice("All teams", links.runs(None, chosen.outcome), chosen.team is None)
+def _team_choices(teams: Sequence[str], chosen: RunFilter, links: SiteLinks) -> Iterator[Choice]:
+    yield "All teams", links.runs(None, chosen.outcome), chosen.team is None
     for team in teams:
         link = links.runs(team, chosen.outcome) or links.runs(team)  # a team without such runs has no such page
-        yield FilterChoice(one_line(team, 60) or "without a name", link, team == chosen.team)
+        yield one_line(team, 60) or "without a name", link, team == chosen.team
 
 
-def _rows(store: RunStore, chosen: RunFilter, links: SiteLinks, *, limit: int, offset: int = 0) -> tuple[RunRow, ...]:
+def _rows(store: RunStore, chosen: RunFilter, links: SiteLinks, *, limit: int, offset: int = 0) -> list[View]:
     if limit < 1:
-        return ()
+        return []
     listed = store.list(limit=limit, offset=offset, outcome=chosen.outcome, **chosen.asked, with_replays=False)
     known = store.attributions(*(run.run_id for run in listed if run.confidence is not None))
-    return tuple(_row(run, known.get(run.run_id), links.run(run.run_id)) for run in listed)
+    found = [(run, *_said(run, known.get(run.run_id))) for run in listed]
+    return [dict(run=run, said=said, place=place, link=links.run(run.run_id)) for run, said, place in found]
 
 
-def _row(run: RunSummary, found: Attribution | None, link: str) -> RunRow:
+def _said(run: RunSummary, found: Attribution | None) -> tuple[str, str]:
+    """What was found, no surer than it is, or why the run failed; and the place, where that does not say it."""
     if run.outcome is RunOutcome.SUCCEEDED and (found is None or found.certainty is None):
-        return RunRow(run, "", "", link)
+        return "", ""
     if found is None:
-        return RunRow(run, one_line(run.outcome_reason or "", _SAID), "", link)
+        return run.outcome_reason or "", ""
     if found.certainty is None:
-        return RunRow(run, one_line(found.headline, _SAID), "", link)
+        return found.headline, ""
     place = one_line(found.agent or "", 60) + ("" if found.step is None else f", step {found.step}")
     if found.certainty == "weak":
-        return RunRow(run, one_line(found.headline, _SAID), f"start at {place}", link)
+        return found.headline, f"start at {place}"
     telling = (each.text for each in found.findings if each.step == found.step and each.leads_to_answer)
     said = next(telling, "")  # the headline names the place itself
-    return RunRow(run, one_line(said or found.headline, _SAID), place if said else "", link)
+    return said or found.headline, place if said else ""
 
 
-class VersionsOfTeam(NamedTuple):
-    """The versions of one team's prompts."""
-
-    team: str
-    """The team's name."""
-    current: int | None
-    """The version that is used; None for the team's own prompts."""
-    versions: tuple[PromptVersion, ...]
-    """The newest first."""
-
-
-def prompts_of(store: PromptStore, chosen: RunFilter) -> tuple[VersionsOfTeam, ...]:
+def prompts_of(store: PromptStore, chosen: RunFilter) -> list[View]:
     """Read the versions of prompts, with what speaks for and against them; of all that is chosen, by team alone."""
     teams: dict[str, list[PromptVersion]] = defaultdict(list)
     for version in store.versions() if store.exists() else ():
         if chosen.team in (None, version.team_name):
             teams[version.team].append(version)
     used = {team: store.current(team) for team in teams}
-    return tuple(
-        VersionsOfTeam(own[-1].team_name or team, None if (now := used[team]) is None else now.number, tuple(own[::-1]))
+    return [
+        dict(
+            team=own[-1].team_name or team,
+            current=None if (now := used[team]) is None else now.number,  # None for the team's own prompts
+            versions=own[::-1],
+        )
         for team, own in teams.items()
-    )
+    ]

@@ -21,7 +21,7 @@ from tracer_hooks.repair import PastTrial
 from tracer_hooks.report._course import lane_map
 from tracer_hooks.report._diagnosis import diagnosis_view
 from tracer_hooks.report._run import ReportAttempt, ReportRun, next_acts
-from tracer_hooks.report._steps import ROLES, StepViews, roles_of, shown_steps, texts_of
+from tracer_hooks.report._steps import StepViews, roles_of, shown_steps, texts_of
 from tracer_hooks.report._trials import evidence_of_replays, tree_view
 from tracer_hooks.report._way import ValueWay, value_way
 from tracer_hooks.report._wording import (
@@ -34,6 +34,7 @@ from tracer_hooks.report._wording import (
     fair_limit,
     in_seconds,
     one_line,
+    prompt_diff,
 )
 from tracer_hooks.schema import Attribution, RunOutcome, Trajectory, Usage
 
@@ -54,45 +55,38 @@ def render_html(
     works without JavaScript, and stays small: long texts and very long runs are cut, with a note that says so.
     Everything from the run is escaped.
     """
-    limit = _limit(run)
-    trials = _trials(run)
-    attempts = [
+    limit, trials = _limit(run), _trials(run)
+    views = [
         _attempt_view(run, attempt, f"a{position}", limit, trials.get(attempt.number))
         for position, attempt in enumerate(run.attempts, start=1)
     ]
-    shown = {attempt["key"]: attempt["shown"] for attempt in attempts}
     first = run.attempts[0].trajectory if run.attempts else None
-    outcome = run.attempts[-1].trajectory.outcome if run.attempts else RunOutcome.UNKNOWN
     task = run.task or (first.task if first else "")
     at_top = next((place for place, each in enumerate(run.attempts) if _told(each) is not None), -1)
     script = asset("page.js")
-    return (
-        environment()
-        .get_template(template)
-        .render(
-            team=one_line(run.team or (first.team if first else "") or "Unnamed team", 200),
-            framework=one_line(run.framework or (first.framework if first else ""), 60),
-            task=excerpt(task, limit=8000, fold_from=240) if task else None,
-            outcome=outcome.value,
-            outcome_word=OUTCOMES[outcome],
-            attempts=attempts,
-            top=attempts[at_top] if attempts else None,
-            acts=next_acts(run, run.attempts[at_top]) if attempts else (),
-            evidence=tuple(evidence_of_replays(run)),
-            tree=tree_view(run, attempts, lambda key, step: step in shown.get(key, ())) if attempts else None,
-            facts=(
-                *_facts([_PageBudget.of(each.trajectory, trials.get(each.number)) for each in run.attempts]),
-                # all attempts of a call are on the same prompts
-                *(clean(f"prompts: {attempt.prompts}") for attempt in run.attempts[:1] if attempt.prompts),
-            ),
-            generated_at=run.generated_at,
-            nav=nav,
-            style=asset("style.css"),
-            script=script,
-            # Only this very script may run: a second wall, should escaping ever fail.
-            script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-            **more,
-        )
+    return draw(
+        template,
+        team=one_line(run.team or (first.team if first else "") or "Unnamed team", 200),
+        framework=one_line(run.framework or (first.framework if first else ""), 60),
+        task=excerpt(task, limit=8000, fold_from=240) if task else None,
+        outcome=run.attempts[-1].trajectory.outcome if run.attempts else RunOutcome.UNKNOWN,
+        attempts=views,
+        shown={view["key"]: view["shown"] for view in views},
+        top=views[at_top] if views else None,
+        acts=next_acts(run, run.attempts[at_top]) if views else (),
+        evidence=tuple(evidence_of_replays(run)),
+        tree=tree_view(run, views) if views else None,
+        facts=(
+            *_facts([_PageBudget.of(each.trajectory, trials.get(each.number)) for each in run.attempts]),
+            # all attempts of a call are on the same prompts
+            *(f"prompts: {attempt.prompts}" for attempt in run.attempts[:1] if attempt.prompts),
+        ),
+        generated_at=run.generated_at,
+        nav=nav,
+        script=script,
+        # Only this very script may run: a second wall, should escaping ever fail.
+        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        **more,
     )
 
 
@@ -117,33 +111,27 @@ def write_page(path: str | os.PathLike[str], text: str) -> Path:
 def _attempt_view(run: ReportRun, attempt: ReportAttempt, key: str, limit: int, trial: PastTrial | None) -> View:
     trajectory, attribution = attempt.trajectory, _told(attempt)
     steps = shown_steps(trajectory, attribution)
-    shown = frozenset(step.index for step in steps)
     way = value_way(attribution, trajectory) if attribution is not None else ValueWay()
     roles = roles_of(attribution, way.passed_on)
-    places = {clean(name): one_line(place, 200) for name, place in run.places.items()}
+    places = {name: one_line(place, 200) for name, place in run.places.items()}
     got = (attribution.got if attribution is not None else None) or ""
     expected = trajectory.reference or (attribution.expected if attribution is not None else None)
+    way_steps = [stop.step for stop in way.stops]
     return dict(
         key=key,
         number=attempt.number,
-        outcome=trajectory.outcome.value,
-        outcome_word=OUTCOMES[trajectory.outcome],
-        tone="succeeded" if trajectory.outcome is RunOutcome.SUCCEEDED else "",
+        run=trajectory,
         verdict=_UNDIAGNOSED[trajectory.outcome],
-        reason=one_line(trajectory.outcome_reason or "", 600),
         reason_title=_REASONS[trajectory.outcome],
-        notes=tuple(one_line(note, 600) for note in attempt.notes),
+        notes=attempt.notes,
         facts=_facts([_PageBudget.of(trajectory, trial)]),
-        run_id=one_line(trajectory.run_id, 80),
         output=_short(trajectory.final_output or got, got),
         reference=_short(expected),
-        diagnosis=None if attribution is None else diagnosis_view(attribution, shown, trajectory),
+        diagnosis=None if attribution is None else diagnosis_view(attribution, trajectory, way),
         code=_code(attribution, places),
-        map=lane_map(steps, trajectory.agent_names, roles, [stop.step for stop in way.stops], ROLES, places)
-        if steps
-        else None,
-        course=StepViews(attribution, roles, places, limit=limit).course(steps),
-        shown=shown,
+        map=lane_map(steps, trajectory.agent_names, roles, way_steps, places) if steps else None,
+        steps=StepViews(steps, attribution, roles, places, limit=limit),
+        shown=frozenset(step.index for step in steps),
     )
 
 
@@ -170,7 +158,7 @@ def _code(attribution: Attribution | None, places: Mapping[str, str]) -> tuple[t
     """Where the blamed agent stands in the user's code, as far as it was recorded."""
     if attribution is None or attribution.certainty not in ("clear", "likely"):
         return ()
-    agent = clean(attribution.agent or "")
+    agent = attribution.agent or ""
     keys = ((f"agent {agent}", agent), (f"prompt {agent}", "its prompt"))
     return tuple((what, places[key]) for key, what in keys if key in places)
 
@@ -219,7 +207,7 @@ def _facts(spent: list[_PageBudget]) -> tuple[str, ...]:
         facts.append(in_seconds(sum(known)))
     if usage != Usage():
         facts.append(f"{usage.input_tokens:,} tokens in, {usage.output_tokens:,} out")
-    return tuple(clean(fact) for fact in facts if fact)
+    return tuple(facts)
 
 
 @functools.cache
@@ -228,18 +216,34 @@ def asset(name: str) -> str:
     return files("tracer_hooks.report").joinpath("templates", name).read_text(encoding="utf-8")
 
 
+def draw(template: str, **told: object) -> str:
+    """The page that a template makes of what it is told.
+
+    Text is escaped, and what cannot be seen in it made visible, wherever a template shows it.
+    """
+    return (
+        environment()
+        .get_template(template)
+        .render({"style": asset("style.css"), "generated_at": datetime.now(UTC), **told})
+    )
+
+
 @functools.cache
 def environment() -> jinja2.Environment:
-    """The template environment, with everything escaped."""
+    """The template environment."""
     import jinja2  # not with the module: `import tracer_hooks` stays fast for those who never make a page
 
-    return jinja2.Environment(
+    made = jinja2.Environment(
         loader=jinja2.FunctionLoader(asset),
         autoescape=True,
+        finalize=lambda value: clean(value) if isinstance(value, str) and not hasattr(value, "__html__") else value,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
+    made.globals.update(line=one_line, excerpt=excerpt, diff=prompt_diff, outcomes=OUTCOMES)
+    made.filters["line"] = one_line
+    return made
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -257,50 +261,22 @@ class IndexEntry:
 def write_index(path: Path, entries: Sequence[IndexEntry]) -> Path:
     """Write a page that lists ``entries``, and beside it, in ``<name>_files/``, the report of each run."""
     folder = path.with_name(f"{path.stem}_files")
-    rows = []
+    rows: list[View] = []
     for number, entry in enumerate(entries, start=1):
-        page = ""
+        found = _attribution(entry)
+        row: View = dict(source=entry.source, page="", found=found, problem=entry.problem or "no diagnosis")
         if entry.run is not None:
-            page = f"{folder.name}/{number}.html"
+            row["page"] = quote(f"{folder.name}/{number}.html")
             write_html(folder / f"{number}.html", entry.run)
-        rows.append(_index_row(entry, page))
+        row["is_named"] = found is not None and found.certainty in ("clear", "likely")
+        if found is not None and not row["is_named"]:
+            places = ", ".join(f"step {each.step} ({each.agent})" for each in found.places)
+            start = f" Places to start: {places}." if found.certainty is not None and places else ""
+            row["problem"] = f"{found.headline}{start}"
+        rows.append(row)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(_render(rows, entries), encoding="utf-8")
+    path.write_text(draw("index.html.j2", rows=rows), encoding="utf-8")
     return path
-
-
-def _render(rows: Sequence[View], entries: Sequence[IndexEntry]) -> str:
-    answers = [_attribution(entry) for entry in entries]
-    named = [answer.certainty in ("clear", "likely") for answer in answers if answer is not None]
-    return (
-        environment()
-        .get_template("index.html.j2")
-        .render(
-            rows=rows,
-            named=named.count(True),
-            unnamed=named.count(False),
-            failed=answers.count(None),
-            style=asset("style.css"),
-            generated_at=datetime.now(UTC),
-        )
-    )
-
-
-def _index_row(entry: IndexEntry, page: str) -> View:
-    row: View = dict(source=one_line(entry.source, 200), page=quote(page), problem="")
-    answer = _attribution(entry)
-    if answer is None:
-        return row | dict(problem=one_line(entry.problem or "no diagnosis", 300))
-    if answer.certainty not in ("clear", "likely"):
-        places = ", ".join(f"step {each.step} ({each.agent})" for each in answer.places)
-        start = f" Places to start: {places}." if answer.certainty is not None and places else ""
-        return row | dict(problem=one_line(f"{answer.headline}{start}", 400))
-    return row | dict(
-        agent=one_line(answer.agent or "", 120),
-        step="" if answer.step is None else str(answer.step),
-        mode=f"{answer.error_mode} {answer.error_mode.title}" if answer.error_mode is not None else "",
-        confidence=f"{answer.confidence:.0%}, {answer.certainty}",
-    )
 
 
 def _attribution(entry: IndexEntry) -> Attribution | None:

@@ -7,23 +7,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Final
 
-from tracer_hooks.report._course import Fold, rows_of, stretches
-from tracer_hooks.report._wording import KINDS, Excerpt, View, clean, excerpt, in_seconds, lasted, one_line
-from tracer_hooks.schema import Attribution, Step, StepInput, ToolCall, Trajectory
+from tracer_hooks.report._course import ROLES, Fold, has_failed, rows_of, stretches
+from tracer_hooks.report._wording import FOLD_FROM, KINDS, Excerpt, excerpt, in_seconds, lasted, one_line
+from tracer_hooks.schema import Attribution, Step, Trajectory
 
 MOST_STEPS: Final = 500
 """Steps of one attempt that a page shows; of a longer run, those that matter and those around them."""
 _NEIGHBOURS = 12
 _ONE_LINE = 88
 _FIRST_WORDS = 110
-ROLES: Final = {
-    "decisive": "decisive error step",
-    "likely": "probably here",
-    "start": "place to start",
-    "found": "finding",
-    "way": "passed it on",
-}
-"""What a step is to the diagnosis, with the words for it; none is surer than the diagnosis."""
 
 
 def roles_of(attribution: Attribution | None, way: Iterable[int] = ()) -> dict[int, str]:
@@ -64,82 +56,6 @@ def texts_of(steps: Iterable[Step]) -> Iterator[str]:
             yield from (pretty(call.arguments), call.result or "", call.error or "")
 
 
-class StepViews:
-    """Makes the steps of one attempt ready for the template."""
-
-    def __init__(
-        self, attribution: Attribution | None, roles: Mapping[int, str], places: Mapping[str, str], *, limit: int
-    ) -> None:
-        self._attribution = attribution
-        self._roles = roles
-        self._places = places
-        self._limit = limit
-        self._skipped: dict[int, int] = {}
-
-    def course(self, steps: Sequence[Step]) -> list[View]:
-        """``steps`` in stretches; each has branches of rows, and a row is a step or a fold of several."""
-        before = [-1, *(step.index for step in steps)]
-        self._skipped = {
-            step.index: step.index - last - 1
-            for last, step in zip(before, steps, strict=False)
-            if step.index > last + 1
-        }
-        views = []
-        for stretch in stretches(steps):
-            branches = [
-                dict(
-                    agents=", ".join(one_line(name, 40) for name in dict.fromkeys(s.agent for s in branch.steps)),
-                    rows=[self._row(row) for row in rows_of(branch.steps, self._roles)],
-                )
-                for branch in stretch.branches
-            ]
-            views.append(dict(is_parallel=stretch.is_parallel, branches=branches))
-        return views
-
-    def _row(self, row: Step | Fold) -> View:
-        if isinstance(row, Fold):
-            return dict(title=row.title, steps=[self._step(step) for step in row.steps])
-        return dict(title="", steps=[self._step(row)])
-
-    def _step(self, step: Step) -> View:
-        quotes = _quotes(self._attribution, step.index)
-        role = self._roles.get(step.index, "")
-
-        def cut(text: str | None) -> Excerpt | None:
-            return excerpt(text, limit=self._limit, quotes=quotes) if text else None
-
-        return dict(
-            index=step.index,
-            agent=clean(step.agent),
-            place=self._places.get(f"agent {step.agent}", ""),
-            kind=_kind(step),
-            has_failed=bool(step.failed_tools or step.error),
-            role=role,
-            role_words=ROLES.get(role, ""),
-            first_words=_first_words(step),
-            content=cut(step.content),
-            error=cut(step.error),
-            inputs=tuple(_input(each, self._limit) for each in step.inputs),
-            tools=tuple(self._tool(call, quotes) for call in step.tool_calls),
-            recipient=clean(step.recipient or ""),
-            facts=tuple(_facts(step)),
-            skipped=self._skipped.get(step.index, 0),
-        )
-
-    def _tool(self, call: ToolCall, quotes: Sequence[str]) -> View:
-        def cut(text: str | None) -> Excerpt | None:
-            return excerpt(text, limit=self._limit, quotes=quotes, fold_from=500) if text else None
-
-        return dict(
-            name=clean(call.name),
-            place=self._places.get(f"tool {call.name}", ""),
-            attempts=call.attempts,
-            arguments=cut(pretty(call.arguments)),
-            result=cut(call.result),
-            error=cut(call.error),
-        )
-
-
 def pretty(value: object) -> str:
     """Tool arguments as JSON, on one line when they are short; a string stays as it is."""
     if value is None or value == {}:
@@ -150,32 +66,57 @@ def pretty(value: object) -> str:
     return line if len(line) <= _ONE_LINE else json.dumps(value, indent=2, ensure_ascii=False)
 
 
-def _kind(step: Step) -> str:
-    names = list(dict.fromkeys(one_line(call.name, 40) for call in step.tool_calls))
-    if names:
-        return f"calls {', '.join(names[:3])}" + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-    if step.recipient:
-        return f"hands over to {one_line(step.recipient, 40)}"
-    return "" if KINDS[step.kind] == "message" else KINDS[step.kind]
+class StepViews:
+    """What the template asks of the steps of one attempt."""
 
+    has_failed, pretty, role_words = staticmethod(has_failed), staticmethod(pretty), ROLES
 
-def _first_words(step: Step) -> str:
-    failed = next((call.error for call in step.tool_calls if call.error), None)
-    result = next((call.result for call in step.tool_calls if call.result), None)
-    return one_line(step.error or failed or step.content or result or "", _FIRST_WORDS)
+    def __init__(
+        self,
+        steps: Sequence[Step],
+        attribution: Attribution | None,
+        roles: Mapping[int, str],
+        places: Mapping[str, str],
+        *,
+        limit: int,
+    ) -> None:
+        self.stretches, self.roles, self.places = stretches(steps), roles, places
+        before = [-1, *(step.index for step in steps)]
+        self.skipped = {step.index: step.index - last - 1 for last, step in zip(before, steps, strict=False)}
+        self._attribution, self._limit = attribution, limit
 
+    def rows(self, branch: Sequence[Step]) -> list[Step | Fold]:
+        """The steps of a branch, some of them folded."""
+        return rows_of(branch, self.roles)
 
-def _input(given: StepInput, limit: int) -> View:
-    # The output of a step stands in the page already; only what came from outside is written out.
-    text = given.text if given.step is None else None
-    return dict(
-        source=clean(given.source), step=given.step, text=excerpt(text, limit=limit, fold_from=300) if text else None
-    )
+    def cut(self, text: str | None, step: Step | None = None, fold_from: int = FOLD_FROM) -> Excerpt | None:
+        """A text of ``step`` with what the diagnosis quotes of it marked."""
+        quotes = _quotes(self._attribution, step.index) if step is not None else ()
+        return excerpt(text, limit=self._limit, quotes=quotes, fold_from=fold_from) if text else None
+
+    def kind(self, step: Step) -> str:
+        """What was done, in few words; empty for a message."""
+        names = list(dict.fromkeys(one_line(call.name, 40) for call in step.tool_calls))
+        if names:
+            return f"calls {', '.join(names[:3])}" + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+        if step.recipient:
+            return f"hands over to {one_line(step.recipient, 40)}"
+        return "" if KINDS[step.kind] == "message" else KINDS[step.kind]
+
+    def first_words(self, step: Step) -> str:
+        """The beginning of what came of it."""
+        failed = next((call.error for call in step.tool_calls if call.error), None)
+        result = next((call.result for call in step.tool_calls if call.result), None)
+        return one_line(step.error or failed or step.content or result or "", _FIRST_WORDS)
+
+    def facts(self, step: Step) -> str:
+        """Model, tokens and times."""
+        return " · ".join(_facts(step))
 
 
 def _facts(step: Step) -> Iterator[str]:
     if step.model:
-        yield clean(step.model)
+        yield step.model
     if step.usage is not None:
         yield f"{step.usage.input_tokens:,} in, {step.usage.output_tokens:,} out tokens"
     if spent := in_seconds(lasted(step.started_at, step.ended_at)):

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
-from urllib.parse import quote
 
 from tracer_hooks.repair import PastTrial, Repair, RepairLog, RepairTarget
-from tracer_hooks.report._run import ReportFork, ReportRun
-from tracer_hooks.report._wording import OUTCOMES, View, clean, excerpt, in_seconds, one_line, prompt_diff, styled
+from tracer_hooks.report._run import ReportRun
+from tracer_hooks.report._wording import View, clean, excerpt, in_seconds, one_line, prompt_diff, styled
 from tracer_hooks.schema import RunOutcome, Trajectory, Usage
 
 if TYPE_CHECKING:
@@ -120,12 +119,12 @@ def what_it_shows(log: RepairLog) -> str:
         return "A run from scratch that passes does not say where the failed one went wrong."
     if last.left_record:
         return "The run that passed did not keep to the record before the step it resumed at: it verifies no step."
-    if log.verified is not None:
-        return f"{capital(log.verified.reason or '')}. So few runs may be luck."
     there = [trial for trial in log.trials if trial.repair.resume_from == step and was_run(trial)]
     passes = sum(trial.passed for trial in there)
     often = "once" if passes == len(there) == 1 else f"{passes} of {len(there)} times"
-    return f"Passed when resumed at step {step}, {often}. That may be luck: nothing was run beside it to compare with."
+    kept = [trial for trial in log.trials[:-1] if trial.repair.resume_from is not None and not trial.left_record]
+    why = "so few runs show no step" if kept else "nothing was run beside it to compare with"
+    return f"Passed when resumed at step {step}, {often}. That may be luck: {why}."
 
 
 def sentence(text: str) -> str:
@@ -207,38 +206,29 @@ _MOST_TRIALS = 100
 _MOST_VERDICTS = 3
 
 
-ShownRepair = Callable[[str, int], bool]
-"""Whether a step of the attempt with this key is in the page."""
-
-
-def tree_view(run: ReportRun, attempts: Sequence[View], is_shown: ShownRepair) -> View | None:
+def tree_view(run: ReportRun, attempts: Sequence[View]) -> View | None:
     """Attempts, trials and forks for the template; None for a run that has nothing but itself.
 
     Args:
         run: The call.
         attempts: Its attempts as the page shows them.
-        is_shown: Whether a step is in the page.
     """
     log = run.repair
     if log is None and len(attempts) < 2 and run.parent is None and not run.forks:
         return None
-    places = {attempt.number: place for place, attempt in enumerate(run.attempts, start=1)}
-    rows = []
-    for trial in log.trials[:_MOST_TRIALS] if log is not None else ():
-        place = places.get(trial.attempt) if trial.attempt is not None else None
-        made = run.attempts[place - 1].trajectory if place is not None else None
-        rows.append(_trial_view(trial, f"a{place}" if place else "", made, run.attempts[0].trajectory, is_shown))
+    keys = {attempt["number"]: attempt["key"] for attempt in attempts}
+    trials = log.trials[:_MOST_TRIALS] if log is not None else ()
+    rows = [_trial_view(trial, keys.get(trial.attempt or 0, ""), run) for trial in trials]
     told, shown = {row["key"] for row in rows}, run.forks[-_MOST_TRIALS:]
     left_out = max(0, len(log.trials) - _MOST_TRIALS) if log is not None else 0
     return dict(
-        parent=_fork_view(run.parent, "", is_shown) if run.parent is not None else None,
-        trials=tuple(rows),
-        others=tuple(attempt for attempt in attempts[1:] if attempt["key"] not in told and not left_out),
-        forks=tuple(_fork_view(fork, f"a{places.get(fork.attempt, 1)}", is_shown) for fork in shown),
+        parent=run.parent,
+        trials=rows,
+        others=[attempt for attempt in attempts[1:] if attempt["key"] not in told and not left_out],
+        forks=[(keys.get(fork.attempt, "a1"), fork) for fork in shown],
         left_out=left_out + len(run.forks) - len(shown),
         result=result_words(log) if log is not None else "",
         stopped=sentence(why_it_stopped(log)) if log is not None else "",
-        shows=what_it_shows(log) if log is not None else "",
         price=sentence(total_price_words(log)) if log is not None else "",
     )
 
@@ -252,32 +242,16 @@ def evidence_of_replays(run: ReportRun) -> Iterator[str]:
             yield f"Fork at step {fork.step}: {sentence(one_line(fork.verdict, _WHY))}"
 
 
-def _fork_view(fork: ReportFork, key: str, is_shown: ShownRepair) -> View:
-    return dict(
-        key=key,
-        attempt=fork.attempt,
-        run_id=one_line(fork.run_id, 80),
-        step=fork.step,
-        linked=is_shown(key, fork.step),
-        change=one_line(fork.change, _LONGEST_TRIAL_NOTE),
-        outcome=fork.outcome.value,
-        outcome_word=OUTCOMES[fork.outcome],
-        verdict=one_line(fork.verdict, _WHY),
-        page=quote(fork.page, safe="/?=&%"),
-    )
-
-
 def saved_tokens(trial: PastTrial, run: Trajectory) -> int:
     """Tokens of the steps that a trial kept: they stand in its run, and were not spent."""
     return max(0, run.usage.total - (trial.usage.total - trial.repair.usage.total))
 
 
-def _trial_view(
-    trial: PastTrial, key: str, run: Trajectory | None, first: Trajectory | None, is_shown: ShownRepair
-) -> View:
-    repair = trial.repair
+def _trial_view(trial: PastTrial, key: str, run: ReportRun) -> View:
+    repair, first = trial.repair, run.attempts[0].trajectory
+    made = next((each.trajectory for each in run.attempts if each.number == trial.attempt), None)
     step, facts = repair.resume_from, price_words(trial)
-    saved = saved_tokens(trial, run) if run is not None and trial.usage != Usage() else 0
+    saved = saved_tokens(trial, made) if made is not None and trial.usage != Usage() else 0
     if step is not None and saved:
         facts.append(f"{saved:,} tokens saved")
     is_diff = repair.target is RepairTarget.INSTRUCTIONS and was_run(trial)
@@ -287,13 +261,12 @@ def _trial_view(
         attempt=trial.attempt,
         done=capital(what_was_done(repair)),
         step=step,
-        agent=_agent_at(run or first, step, _AGENT),
-        linked=step is not None and bool(key) and is_shown(key, step),
+        agent=_agent_at(made or first, step, _AGENT),
         outcome=trial.outcome.value if was_run(trial) else "unknown",
         outcome_word=capital(outcome_word(trial)),
-        facts=tuple(facts),
+        facts=facts,
         text=excerpt(text, limit=_TEXT, fold_from=_FOLD_FROM) if text else None,
-        diff=prompt_diff((first and first.instructions_of(repair.agent)) or "", repair.text) if is_diff else None,
+        diff=prompt_diff(first.instructions_of(repair.agent) or "", repair.text) if is_diff else None,
         why=repair_reason(repair),
         note=sentence(one_line(trial.note, _LONGEST_TRIAL_NOTE)),
     )

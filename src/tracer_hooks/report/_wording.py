@@ -86,7 +86,7 @@ SHORTEST = 160
 NO_LIMIT = 6 * LONGEST
 """Bytes of HTML that no text of the longest length needs."""
 _PREVIEW = 280
-_FOLD_FROM = 700
+FOLD_FROM = 700
 _AROUND_QUOTE = 200
 _QUOTE_LONGEST = 2_000
 
@@ -135,7 +135,7 @@ def fair_limit(texts: Iterable[str], budget: int) -> int:
     return NO_LIMIT
 
 
-def excerpt(text: str, *, limit: int, quotes: Sequence[str] = (), fold_from: int = _FOLD_FROM) -> Excerpt:
+def excerpt(text: str, *, limit: int, quotes: Sequence[str] = (), fold_from: int = FOLD_FROM) -> Excerpt:
     """``text`` cut to what fits into about ``limit`` bytes of HTML, and to at most ``LONGEST`` characters.
 
     Args:
@@ -166,7 +166,7 @@ def _cost(text: str) -> int:
 
 
 def _preview_cost(text: str) -> int:
-    return _html_bytes(text[:_PREVIEW]) if len(text) > _FOLD_FROM else 0
+    return _html_bytes(text[:_PREVIEW]) if len(text) > FOLD_FROM else 0
 
 
 def _affordable(text: str, limit: int) -> int:

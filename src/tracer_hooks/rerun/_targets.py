@@ -22,6 +22,7 @@ from tracer_hooks.runtime import (
     host_of,
     is_built_team,
     replaying_emitter,
+    required_in,
     run_awaitable,
 )
 from tracer_hooks.tasks import SuiteTask, check_of
@@ -141,9 +142,7 @@ def _is_runner(function: Any, *, is_factory: bool) -> bool:
         parameters = inspect.signature(function).parameters
     except (TypeError, ValueError):
         return True
-    variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    required = {n for n, p in parameters.items() if p.default is p.empty and p.kind not in variadic}
-    return bool(required - {"prompts"})
+    return bool(required_in(parameters) - {"prompts"})
 
 
 def _built(source: TeamSource, task: str, prompts: Mapping[str, str]) -> Made:

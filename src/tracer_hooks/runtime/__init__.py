@@ -6,9 +6,7 @@ from tracer_hooks._lazy import lazy_names
 
 if TYPE_CHECKING:
     from tracer_hooks.runtime._archive import Archive as Archive
-    from tracer_hooks.runtime._archive import diagnose_later as diagnose_later
     from tracer_hooks.runtime._archive import flush as flush
-    from tracer_hooks.runtime._archive import save_later as save_later
     from tracer_hooks.runtime._attempt_loop import RetryBoundary as RetryBoundary
     from tracer_hooks.runtime._calibrated import TeamCard as TeamCard
     from tracer_hooks.runtime._calibrated import attributors_folder as attributors_folder
@@ -23,22 +21,12 @@ if TYPE_CHECKING:
     from tracer_hooks.runtime._hook import host_of as host_of
     from tracer_hooks.runtime._hook import is_built_team as is_built_team
     from tracer_hooks.runtime._hook import last_run as last_run
+    from tracer_hooks.runtime._hook import required_in as required_in
     from tracer_hooks.runtime._hook import unhook as unhook
     from tracer_hooks.runtime._judging import Check as Check
     from tracer_hooks.runtime._judging import Expected as Expected
-    from tracer_hooks.runtime._judging import JudgedRunOutcome as JudgedRunOutcome
-    from tracer_hooks.runtime._judging import Ruling as Ruling
-    from tracer_hooks.runtime._judging import SafeCollector as SafeCollector
-    from tracer_hooks.runtime._judging import Undecided as Undecided
-    from tracer_hooks.runtime._judging import ask_check as ask_check
-    from tracer_hooks.runtime._judging import ask_check_async as ask_check_async
-    from tracer_hooks.runtime._judging import compare_with_expected as compare_with_expected
-    from tracer_hooks.runtime._judging import expected_answer as expected_answer
-    from tracer_hooks.runtime._judging import judge_error as judge_error
-    from tracer_hooks.runtime._judging import judge_result as judge_result
     from tracer_hooks.runtime._judging import known_answer as known_answer
     from tracer_hooks.runtime._judging import loop_is_running as loop_is_running
-    from tracer_hooks.runtime._judging import read_result as read_result
     from tracer_hooks.runtime._judging import run_awaitable as run_awaitable
     from tracer_hooks.runtime._judging import shared_loop as shared_loop
     from tracer_hooks.runtime._observe import Observer as Observer
@@ -47,21 +35,15 @@ if TYPE_CHECKING:
     from tracer_hooks.runtime._options import tags as tags
     from tracer_hooks.runtime._rerunner import Judge as Judge
     from tracer_hooks.runtime._rerunner import Made as Made
-    from tracer_hooks.runtime._rerunner import Prepared as Prepared
     from tracer_hooks.runtime._rerunner import Rerunner as Rerunner
     from tracer_hooks.runtime._rerunner import TeamSource as TeamSource
     from tracer_hooks.runtime._rerunner import replaying_emitter as replaying_emitter
-    from tracer_hooks.runtime._rerunner import rerunner_of_call as rerunner_of_call
-    from tracer_hooks.runtime._rerunner import weak_call as weak_call
     from tracer_hooks.runtime._run import arun as arun
     from tracer_hooks.runtime._run import run as run
     from tracer_hooks.runtime._store_writer import PATIENCE_S as PATIENCE_S
     from tracer_hooks.runtime._store_writer import Part as Part
     from tracer_hooks.runtime._team_code import TeamCode as TeamCode
     from tracer_hooks.runtime._team_run import Attempt as Attempt
-    from tracer_hooks.runtime._team_run import LatestRuns as LatestRuns
     from tracer_hooks.runtime._team_run import TeamRun as TeamRun
-    from tracer_hooks.runtime._team_run import own_scope as own_scope
-    from tracer_hooks.runtime._team_run import report_run as report_run
 
 __all__ = lazy_names(__name__)

@@ -122,17 +122,17 @@ def diagnose_later(work: Callable[[], None], instead: Callable[[], None]) -> Non
         work: What to do.
         instead: What is done where nobody waits for it any longer; quickly.
     """
-    _diagnosis_queue().submit(functools.partial(contextvars.copy_context().run, work), instead)
+    _queue(*_DIAGNOSES).submit(functools.partial(contextvars.copy_context().run, work), instead)
 
 
 def save_later(work: Callable[[], None], instead: Callable[[], None]) -> None:
     """The same for ``work`` that may wait for a file, but not for long."""
-    _saving_queue().submit(functools.partial(contextvars.copy_context().run, work), instead)
+    _queue(*_RUNS_TO_STORE).submit(functools.partial(contextvars.copy_context().run, work), instead)
 
 
 def look_later(work: Callable[[], None]) -> None:
     """The same for ``work`` that looks at a run which is diagnosed and stored; nothing takes its place."""
-    _looking_queue().submit(functools.partial(contextvars.copy_context().run, work))
+    _queue(*_RUNS_TO_LOOK_AT).submit(functools.partial(contextvars.copy_context().run, work))
 
 
 def flush(timeout: float = 30.0) -> bool:
@@ -151,26 +151,15 @@ def flush(timeout: float = 30.0) -> bool:
 
 
 @functools.cache
-def _diagnosis_queue() -> TaskQueue:
-    return TaskQueue("tracer-hooks-diagnose", lambda number: _count_of(number, "diagnosis", "diagnoses"))
+def _queue(name: str, singular: str, plural: str, order: int) -> TaskQueue:
+    def lost(number: int) -> str:
+        words = counted(number, singular, plural)
+        return f"{words} in the background; TRACER_HOOKS_EXIT_SECONDS says how long the end of the process waits"
+
+    return TaskQueue(name, lost, order=order)
 
 
-@functools.cache
-def _saving_queue() -> TaskQueue:
-    return TaskQueue(
-        "tracer-hooks-save", lambda number: _count_of(number, "run that was to be stored", "runs to be stored")
-    )
-
-
-@functools.cache
-def _looking_queue() -> TaskQueue:
-    return TaskQueue(
-        "tracer-hooks-findings",
-        lambda number: _count_of(number, "run to look at", "runs to look at"),
-        order=1,  # the other queues lead to more of its work
-    )
-
-
-def _count_of(number: int, singular: str, plural: str) -> str:
-    words = counted(number, singular, plural)
-    return f"{words} in the background; TRACER_HOOKS_EXIT_SECONDS says how long the end of the process waits"
+_DIAGNOSES = ("tracer-hooks-diagnose", "diagnosis", "diagnoses", 0)
+_RUNS_TO_STORE = ("tracer-hooks-save", "run that was to be stored", "runs to be stored", 0)
+# The other queues lead to more of its work.
+_RUNS_TO_LOOK_AT = ("tracer-hooks-findings", "run to look at", "runs to look at", 1)

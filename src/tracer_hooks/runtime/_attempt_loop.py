@@ -16,20 +16,19 @@ import functools
 import inspect
 import sys
 import time
-from collections.abc import AsyncIterator, Generator
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
 from types import TracebackType
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from tracer_hooks._background import in_daemon_thread
 from tracer_hooks._guard import guard, report
-from tracer_hooks.frameworks import RunResult
 from tracer_hooks.frameworks.plain import PlainTeam
 from tracer_hooks.repair import Repair
 from tracer_hooks.runtime._call_context import CallContext, CallOutcome, OpenAttempt
-from tracer_hooks.runtime._judging import JudgedRunOutcome, Ruling, SafeCollector, Undecided, judge_error, read_result
+from tracer_hooks.runtime._judging import JudgedRunOutcome, SafeCollector, judge_error, read_result
 from tracer_hooks.runtime._team_run import Attempt
 from tracer_hooks.schema import RunOutcome
 from tracer_hooks.telemetry import AsyncSteps, drive
@@ -97,17 +96,18 @@ def _is_ours(trace: TracebackType) -> bool:
     return name.startswith(_OURS) and _NOT_OURS not in name
 
 
-_UNASKED = Undecided("the check could not be asked")
+@dataclass(frozen=True, kw_only=True)
+class CallWork:
+    """One piece of work beside the team's own call; an exception that leaves it breaks the call off."""
 
-
-class Action(Protocol):
-    """One thing to do. An exception that leaves it breaks the call off; only :class:`CallTeam` meets the team's own."""
-
-    def now(self) -> Any:
-        """Do it in synchronous code."""
-
-    async def later(self) -> Any:
-        """Do it in asynchronous code."""
+    what: str
+    """In words."""
+    now: Callable[[], Any]
+    """Does it in synchronous code."""
+    later: Callable[[], Awaitable[Any]]
+    """Does it in asynchronous code."""
+    boundary: RetryBoundary | None = None
+    """What the caller of a stream is handed first."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,8 @@ class CallTeam:
                 value = self._source()
         except Exception as error:
             return _failed(error)
-        if isinstance(self.context.call.team, PlainTeam) and _is_continued(value):
+        goes_on = inspect.isawaitable(value) or inspect.isgenerator(value) or inspect.isasyncgen(value)
+        if isinstance(self.context.call.team, PlainTeam) and goes_on:
             return ContinuedCall(value)
         return self._ended(value)
 
@@ -156,10 +157,6 @@ class CallTeam:
         except Exception as error:
             return _failed(error)
         return CallOutcome(returned, read_result(collector.result, collector.last))
-
-    def aitems(self) -> AsyncItems:
-        """The call's items, one by one."""
-        return AsyncItems(self)
 
     def collector(self) -> SafeCollector:
         """Return the collector that looks at a stream's items as they pass."""
@@ -216,124 +213,11 @@ class AsyncItems:
         return self._steps
 
 
-@dataclass
-class AskCheck:
-    """Ask whether the run did what it should; the answer is a ruling, or None where nothing says so."""
-
-    context: CallContext
-    opened: OpenAttempt
-    result: RunResult
-
-    def now(self) -> Ruling | None:
-        """Ask at once."""
-        with guard("ask the check"):
-            return self.context.ask(self.opened, self.result)
-        return _UNASKED
-
-    async def later(self) -> Ruling | None:
-        """Ask, and await an asynchronous check."""
-        with guard("ask the check"):
-            return await self.context.ask_async(self.opened, self.result)
-        return _UNASKED
-
-
-@dataclass
-class PrepareRetry:
-    """Diagnose a failed attempt and choose what its retry tries; the answer is whether there is to be one."""
-
-    context: CallContext
-    attempt: Attempt
-
-    def now(self) -> bool:
-        """In the caller's thread."""
-        return self.context.prepare_retry(self.attempt)
-
-    async def later(self) -> bool:
-        """In another thread: it is work of seconds."""
-        prepare = functools.partial(self.context.prepare_retry, self.attempt)
-        return await in_daemon_thread(prepare, "tracer-hooks-retry")
-
-
-@dataclass
-class Wait:
-    """Wait, since the environment failed and may come back."""
-
-    seconds: float
-
-    def now(self) -> None:
-        """In the caller's thread."""
-        time.sleep(self.seconds)
-
-    async def later(self) -> None:
-        """While the event loop goes on."""
-        await asyncio.sleep(self.seconds)
-
-
-@dataclass
-class Announce:
-    """Hand a boundary to the caller, who sees a stream; there is nothing else to do."""
-
-    boundary: RetryBoundary
-
-    def now(self) -> None:
-        """Nothing."""
-
-    async def later(self) -> None:
-        """Nothing."""
-
-
-@dataclass
-class Reopen:
-    """Begin the next attempt; the answer is that attempt, or None when there cannot be one."""
-
-    context: CallContext
-    before: OpenAttempt
-
-    def now(self) -> OpenAttempt | None:
-        """Make the team ready at once."""
-        return self.context.reopen(self.before)
-
-    async def later(self) -> OpenAttempt | None:
-        """Await the user's factory in the caller's event loop."""
-        return await self.context.reopen_async(self.before)
-
-
-@dataclass
-class Conclude:
-    """Diagnose and store a call whose attempts are over, now or in the background."""
-
-    context: CallContext
-
-    def now(self) -> None:
-        """Before the call returns, unless the background was asked for."""
-        if self._is_quick() or self.context.options.diagnose != "background":
-            self.context.conclude()
-        else:
-            self._later()
-
-    async def later(self) -> None:
-        """In the background, unless the call is to wait for it: saving the run, too, is kept off the event loop."""
-        if self._is_quick():
-            self.context.finish()
-        elif self.context.options.diagnose == "inline":
-            await in_daemon_thread(self.context.conclude, "tracer-hooks-diagnose")
-        else:
-            self._later()
-
-    def _later(self) -> None:
-        self.context.later(self.context.conclude, diagnoses=self.context.run.last.outcome is RunOutcome.FAILED)
-
-    def _is_quick(self) -> bool:
-        """Tell whether there is nothing to diagnose or to save: no need to wake another thread."""
-        return not self.context.leaves_work
+Action = CallWork | CallTeam
 
 
 def _failed(error: Exception) -> CallOutcome:
     return CallOutcome(error=without_own_frames(error))
-
-
-def _is_continued(value: Any) -> bool:
-    return inspect.isawaitable(value) or inspect.isgenerator(value) or inspect.isasyncgen(value)
 
 
 Actions = Generator[Action, Any, Any]
@@ -437,15 +321,22 @@ class AttemptLoop:
         context = self.context
         attempt = yield from self._attempt(opened)
         while attempt is not None and self._retries and context.wants_retry(attempt):
-            is_prepared: bool = yield PrepareRetry(context, attempt)
+            prepare = functools.partial(context.prepare_retry, attempt)  # work of seconds: off the event loop
+            prepare_later = functools.partial(in_daemon_thread, prepare, "tracer-hooks-retry")
+            is_prepared: bool = yield CallWork(what="prepare a retry", now=prepare, later=prepare_later)
             if not is_prepared:
                 break
             self.stage = Stage.PREPARED
-            if context.recovery.wait_s > 0:
-                yield Wait(context.recovery.wait_s)
-            if self._streams:
-                yield Announce(RetryBoundary.after(attempt, context.recovery.repair))
-            reopened: OpenAttempt | None = yield Reopen(context, opened)
+            seconds = context.recovery.wait_s
+            if seconds > 0:  # the environment failed and may come back
+                ways = functools.partial(time.sleep, seconds), functools.partial(asyncio.sleep, seconds)
+                yield CallWork(what="wait", now=ways[0], later=ways[1])
+            reopened: OpenAttempt | None = yield CallWork(
+                what="reopen",
+                now=functools.partial(context.reopen, opened),
+                later=functools.partial(context.reopen_async, opened),
+                boundary=RetryBoundary.after(attempt, context.recovery.repair) if self._streams else None,
+            )
             if reopened is None:
                 break
             opened = reopened
@@ -453,7 +344,7 @@ class AttemptLoop:
         if attempt is not None:
             if not self._retries:
                 context.leave_failed(attempt)
-            yield Conclude(context)
+            yield CallWork(what="conclude", now=context.conclude_now, later=context.conclude_later)
 
     def _attempt(self, opened: OpenAttempt) -> Generator[Action, Any, Attempt | None]:
         """One attempt; None when it turned out to be no run."""
@@ -463,7 +354,11 @@ class AttemptLoop:
         if ended.error is not None:
             judged = judge_error(ended.error)
         elif ended.result is not None and context.is_run(opened, ended):
-            ruling = yield AskCheck(context, opened, ended.result)
+            ruling = yield CallWork(
+                what="ask the check",
+                now=functools.partial(context.ask, opened, ended.result),
+                later=functools.partial(context.ask_async, opened, ended.result),
+            )
             judged = context.judge(ended.result, ruling)
         self.stage, self._open = Stage.JUDGED, None
         attempt = context.close(opened, judged, ended)

@@ -21,7 +21,7 @@ from tracer_hooks._reading import parse_json, read_bytes
 from tracer_hooks.config import ServerUrl, StorePlace, home_folder, store_place
 from tracer_hooks.diagnosis import Attributor, get_attributor
 from tracer_hooks.errors import StoreError, TracerHooksError
-from tracer_hooks.runtime._store_writer import SERVER_PATIENCE_S
+from tracer_hooks.runtime._store_writer import SERVER_PATIENCE_S, warn_of_store
 from tracer_hooks.schema import Record, Text, Trajectory
 from tracer_hooks.store import fingerprint
 
@@ -142,7 +142,7 @@ def _fetch(server: ServerUrl, name: str, folder: Path) -> None:
                     shutil.copytree(made, new, dirs_exist_ok=True)
                     seal(new.rglob("*"))
     except (StoreError, OSError) as error:
-        warn_once(f"attributor {name}", "tracer-hooks uses the fitted attributor that is here, if any: %s", error)
+        warn_of_store(server, error, "uses the fitted attributor that is here, if any")
 
 
 def _share(folder: Path, change: Callable[[AttributorStore], None]) -> None:

@@ -9,10 +9,11 @@ import uuid
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
+from tracer_hooks._background import in_daemon_thread
 from tracer_hooks._guard import guard, logger, warn_once
-from tracer_hooks.frameworks import Adapter, Interventions, RunHost, RunResult, TeamCall
+from tracer_hooks.frameworks import Interventions, RunResult, TeamCall
 from tracer_hooks.frameworks.plain import PlainTeam
 from tracer_hooks.repair import RetryBudget
 from tracer_hooks.replay import retimed, tape_of
@@ -30,10 +31,10 @@ from tracer_hooks.runtime._judging import (
     loop_is_running,
     run_awaitable,
 )
-from tracer_hooks.runtime._options import HookOptions, tags_here
+from tracer_hooks.runtime._options import tags_here
 from tracer_hooks.runtime._prompts import AcceptedPrompts, CallPrompts, prompt_attributes
 from tracer_hooks.runtime._recovery import KeptSteps, Recovery
-from tracer_hooks.runtime._rerunner import Judge, Prepared, TeamSource, rerunner_of_call, weak_call
+from tracer_hooks.runtime._rerunner import Judge, Prepared, TeamSource, rerunner_of_call, weakly
 from tracer_hooks.runtime._store_writer import Part
 from tracer_hooks.runtime._team_run import Attempt, TeamRun
 from tracer_hooks.schema import RunKind, RunOutcome, Trajectory, to_text
@@ -45,22 +46,12 @@ from tracer_hooks.telemetry import (
     unrecorded,
 )
 
+if TYPE_CHECKING:
+    from tracer_hooks.runtime._team_host import TeamHost
+
+_UNASKED = Undecided("the check could not be asked")
 _BUDGETS: weakref.WeakKeyDictionary[RunInvocation, RetryBudget] = weakref.WeakKeyDictionary()
 """By the run that goes on in a call: hooked teams in it spend from the same budget."""
-
-
-class CallHost(RunHost, Protocol):
-    """Interface that a call needs of the host of its team's runs."""
-
-    adapter: Adapter
-    options: HookOptions
-    prompts: AcceptedPrompts | None
-    is_off: bool
-    is_tentative: bool
-    is_no_result: Callable[[Any], bool]
-
-    def begins(self, run: TeamRun) -> None:
-        """Note that a call is a run."""
 
 
 @dataclass(eq=False)
@@ -90,7 +81,7 @@ class CallContext:
     Every piece sees to it that a fault of ours in it costs one log line, so that the loop goes on.
     """
 
-    def __init__(self, call: TeamCall, host: CallHost, source: TeamSource) -> None:
+    def __init__(self, call: TeamCall, host: TeamHost, source: TeamSource) -> None:
         self.call = call
         self.adapter = host.adapter
         self.options = host.options
@@ -113,7 +104,8 @@ class CallContext:
         self._info = replace(info, name=self.options.name or info.name)
         self._prompts = self._drawn(host.prompts)
         judge = Judge(self.options.check, self.options.expected)
-        again = functools.partial(rerunner_of_call, weak_call(call), self.adapter, source, judge, self.options.emitter)
+        bare, team, emitter = replace(call, team=None), weakly(call.team), self.options.emitter
+        again = functools.partial(rerunner_of_call, bare, team, self.adapter, source, judge, emitter)
         again.keywords["name"] = self.options.name
         if self._prompts is not None:
             prompts = self._prompts
@@ -134,20 +126,24 @@ class CallContext:
 
     def ask(self, opened: OpenAttempt, result: RunResult) -> Ruling | None:
         """Ask whether the run did what it should, in synchronous code; None where nothing says so."""
-        check = self.options.check
-        if check is None or result.interrupted:
-            return self._by_expected_answer(result)
-        # Inside the root span, so that what the check traces belongs to the run; but what it calls is no step of it.
-        with opened.run.active(), unrecorded():
-            return ask_check(check, result, self.call.task)
+        with guard("ask the check"):
+            check = self.options.check
+            if check is None or result.interrupted:
+                return self._by_expected_answer(result)
+            # Inside the root span: what the check traces belongs to the run, but what it calls is no step of it.
+            with opened.run.active(), unrecorded():
+                return ask_check(check, result, self.call.task)
+        return _UNASKED
 
     async def ask_async(self, opened: OpenAttempt, result: RunResult) -> Ruling | None:
         """The same in asynchronous code."""
-        check = self.options.check
-        if check is None or result.interrupted:
-            return self._by_expected_answer(result)
-        with opened.run.active(), unrecorded():
-            return await ask_check_async(check, result, self.call.task)
+        with guard("ask the check"):
+            check = self.options.check
+            if check is None or result.interrupted:
+                return self._by_expected_answer(result)
+            with opened.run.active(), unrecorded():
+                return await ask_check_async(check, result, self.call.task)
+        return _UNASKED
 
     def judge(self, result: RunResult, ruling: Ruling | None) -> JudgedRunOutcome:
         """The outcome that follows."""
@@ -256,6 +252,25 @@ class CallContext:
     def leaves_work(self) -> bool:
         """Tell whether anything is left to do once the last attempt is closed."""
         return self.run.last.outcome is RunOutcome.FAILED or self.options.config.store is not None
+
+    def conclude_now(self) -> None:
+        """Diagnose and store the call before it returns, unless the background was asked for."""
+        if self.leaves_work and self.options.diagnose == "background":
+            self._conclude_in_background()
+        else:
+            self.conclude()
+
+    async def conclude_later(self) -> None:
+        """The same in the background, unless the call is to wait for it: saving, too, is kept off the event loop."""
+        if not self.leaves_work:  # no need to wake another thread
+            self.finish()
+        elif self.options.diagnose == "inline":
+            await in_daemon_thread(self.conclude, "tracer-hooks-diagnose")
+        else:
+            self._conclude_in_background()
+
+    def _conclude_in_background(self) -> None:
+        self.later(self.conclude, diagnoses=self.run.last.outcome is RunOutcome.FAILED)
 
     def conclude(self) -> None:
         """Diagnose the last attempt, and :meth:`finish`."""

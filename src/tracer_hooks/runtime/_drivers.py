@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from tracer_hooks._background import before_exit
 from tracer_hooks._guard import guard
 from tracer_hooks.frameworks import TeamCall
-from tracer_hooks.runtime._attempt_loop import Action, Announce, AsyncItems, AttemptLoop, CallTeam, ContinuedCall
+from tracer_hooks.runtime._attempt_loop import Action, AsyncItems, AttemptLoop, CallTeam, ContinuedCall
 from tracer_hooks.telemetry import unrecorded
 
 _open: weakref.WeakSet[AttemptLoop] = weakref.WeakSet()
@@ -96,9 +96,13 @@ def drive_stream(begin: Begin, call: TeamCall) -> Generator[Any, Any, Any]:
     end_at_exit(loop)
     with loop:
         while action is not None:
-            if isinstance(action, Announce):
-                yield action.boundary
-            action = loop.answer((yield from action.items()) if isinstance(action, CallTeam) else action.now())
+            if isinstance(action, CallTeam):
+                answer = yield from action.items()
+            else:
+                if action.boundary is not None:
+                    yield action.boundary
+                answer = action.now()
+            action = loop.answer(answer)
     if loop.error is not None:
         raise loop.error
     return loop.value
@@ -144,14 +148,14 @@ class _AsyncStream:
     async def __anext__(self) -> Any:
         action = self._action
         while action is not None:
-            if isinstance(action, Announce) and not self._announced:
-                self._announced = True
-                return action.boundary
             if isinstance(action, CallTeam):
-                items = self._items = self._items or action.aitems()
+                items = self._items = self._items or AsyncItems(action)
                 async for item in items:
                     return item
                 answer, self._items = items.ended, None
+            elif action.boundary is not None and not self._announced:
+                self._announced = True
+                return action.boundary
             else:
                 answer, self._announced = await action.later(), False
             action = self._action = self._course.answer(answer)

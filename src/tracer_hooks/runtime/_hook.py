@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import weakref
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Generator
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Generator, Mapping
 from typing import Any
 
 from tracer_hooks._guard import guard, warn_once
@@ -141,7 +141,7 @@ class Factory:
 def hook_function(function: Callable[..., Any], options: HookOptions) -> Callable[..., Any]:
     """Hook a function that builds a team, or one that runs it; see :func:`tracer_hooks.hook` for which is which."""
     parameters = _parameters(function)
-    required = {name for name, parameter in parameters.items() if _is_required(parameter)}
+    required = required_in(parameters)
     if required <= {"prompts"} and "prompts" in parameters:
         return _factory(function, Factory(function, options, is_certain=True))
     if required or inspect.isasyncgenfunction(function) or inspect.isgeneratorfunction(function):
@@ -167,9 +167,10 @@ def _parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
     return parameters
 
 
-def _is_required(parameter: inspect.Parameter) -> bool:
-    variadic = parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
-    return parameter.default is parameter.empty and not variadic
+def required_in(parameters: Mapping[str, inspect.Parameter]) -> set[str]:
+    """The names of those that a call has to give."""
+    variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return {name for name, one in parameters.items() if one.default is one.empty and one.kind not in variadic}
 
 
 def _factory(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import re
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 T = TypeVar("T")
+R_co = TypeVar("R_co", covariant=True)
 F = TypeVar("F", bound=Callable[..., Any])
 DiagnoseMode = Literal["auto", "inline", "background", "off"]
 PromptUse = Literal["own", "accepted"]
@@ -295,17 +296,10 @@ class Hook(Protocol[P]):
     def __call__(self, *args: P.args, **options: P.kwargs) -> Callable[[T], T]: ...
 
 
-class Run(Protocol[P]):
-    """The type of :func:`tracer_hooks.run`."""
+class Run(Protocol[P, R_co]):
+    """The type of :func:`tracer_hooks.run` and :func:`tracer_hooks.arun`."""
 
-    def __call__(self, target: Any, task: str, *args: P.args, **options: P.kwargs) -> TeamRun:
-        """Run a team on a task."""
-
-
-class AsyncRun(Protocol[P]):
-    """The type of :func:`tracer_hooks.arun`."""
-
-    def __call__(self, target: Any, task: str, *args: P.args, **options: P.kwargs) -> Coroutine[Any, Any, TeamRun]:
+    def __call__(self, target: Any, task: str, *args: P.args, **options: P.kwargs) -> R_co:
         """Run a team on a task."""
 
 
@@ -314,13 +308,8 @@ def as_hook(options: Callable[P, HookOptions]) -> Callable[[Callable[..., Any]],
     return _shows_options
 
 
-def as_run(options: Callable[P, HookOptions]) -> Callable[[Callable[..., TeamRun]], Run[P]]:
-    """The same for ``run``."""
-    return _shows_options
-
-
-def as_arun(options: Callable[P, HookOptions]) -> Callable[[Callable[..., Coroutine[Any, Any, TeamRun]]], AsyncRun[P]]:
-    """The same for ``arun``."""
+def as_run(options: Callable[P, HookOptions]) -> Callable[[Callable[..., R_co]], Run[P, R_co]]:
+    """The same for ``run`` and ``arun``."""
     return _shows_options
 
 

@@ -6,16 +6,15 @@ import functools
 import math
 import time
 from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tracer_hooks._background import process_lock, start_daemon
-from tracer_hooks._guard import logger, warn_once
+from tracer_hooks._guard import logger
 from tracer_hooks.config import StorePlace
 from tracer_hooks.errors import ConfigError, StoreError
-from tracer_hooks.runtime._store_writer import PATIENCE_S, SERVER_PATIENCE_S, Part
+from tracer_hooks.runtime._store_writer import PATIENCE_S, SERVER_PATIENCE_S, Part, warn_of_store
 from tracer_hooks.store import PromptArm, PromptOutcome, PromptPhase, PromptState, PromptVersion
 
 if TYPE_CHECKING:
@@ -92,7 +91,7 @@ class TeamPrompts:
                 with self._lock:
                     self._watch(version.number, outcome)
             except StoreError as error:
-                warn_once(f"watch prompts {self._place}", "tracer-hooks does not watch prompts: %s", error)
+                warn_of_store(self._place, error, "does not watch prompts")
 
         return Part("count a run for prompts", write, then)
 
@@ -102,9 +101,12 @@ class TeamPrompts:
         return open_prompts(self._place, _BUSY_S)
 
     def _refresh(self) -> None:
-        began = time.monotonic()
-        _within_patience(self._place, self._refresh_now)
-        if self._fresh_until < began:  # a server is still to answer: nobody else asks it meanwhile
+        if isinstance(self._place, Path):
+            self._refresh_now()
+            return
+        began = time.monotonic()  # a server may not answer for long: in a thread that nobody waits for longer than that
+        start_daemon(self._refresh_now, "tracer-hooks-prompts").join(SERVER_PATIENCE_S)
+        if self._fresh_until < began:  # it is still to answer: nobody else asks it meanwhile
             self._fresh_until = time.monotonic() + _FAILED_S
 
     def _refresh_now(self) -> None:
@@ -114,7 +116,7 @@ class TeamPrompts:
                 current = self._read(open_prompts(self._place, PATIENCE_S))
         except StoreError as error:
             fresh_s = _FAILED_S
-            warn_once(f"prompts {self._place}", "tracer-hooks uses the team's own prompts: %s", error)
+            warn_of_store(self._place, error, "uses the team's own prompts")
         finally:
             self._current, self._fresh_until = current, time.monotonic() + fresh_s
 
@@ -183,23 +185,7 @@ def open_prompts(place: StorePlace, busy_s: float) -> PromptStore:
 @functools.cache
 def warm_up(place: StorePlace) -> None:
     """Read the store once where there is one: the first call, in an event loop perhaps, need not wait for imports."""
-    if not isinstance(place, Path) or place.exists():
-        _within_patience(place, functools.partial(_look, place))
-
-
-def _look(place: StorePlace) -> None:
-    try:
-        open_prompts(place, PATIENCE_S).teams()
-    except StoreError as error:
-        warn_once(f"prompts {place}", "tracer-hooks uses the team's own prompts: %s", error)
-
-
-def _within_patience(place: StorePlace, read: Callable[[], None]) -> None:
-    """Read a file here; a server, which may not answer for long, in a thread that nobody waits for longer than that."""
-    if isinstance(place, Path):
-        read()
-    else:
-        start_daemon(read, "tracer-hooks-prompts").join(SERVER_PATIENCE_S)
+    TeamPrompts(place, "").current()
 
 
 def _watch_of(version: PromptVersion) -> PromptWatch:

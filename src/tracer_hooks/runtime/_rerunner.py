@@ -25,7 +25,6 @@ from tracer_hooks.frameworks import (
     RunHost,
     RunResult,
     TeamCall,
-    Verdict,
 )
 from tracer_hooks.frameworks.plain import PlainTeam, declared_agents
 from tracer_hooks.replay import Trial, tape_of
@@ -75,6 +74,8 @@ class TeamSource:
 
     Attributes:
         factory: Builds the team, as it was given.
+        has_arguments: Whether the user gave the factory arguments.
+        takes_prompts: Whether teams can be built with other instructions.
     """
 
     def __init__(
@@ -88,17 +89,8 @@ class TeamSource:
         self.factory = factory
         self._as_team = as_team
         self._args, self._kwargs = args, dict(kwargs or {})
-        self._takes_prompts = factory is not None and "prompts" in inspect.signature(factory).parameters
-
-    @property
-    def has_arguments(self) -> bool:
-        """Tell whether the user gave the factory arguments."""
-        return bool(self._args or self._kwargs)
-
-    @property
-    def takes_prompts(self) -> bool:
-        """Tell whether teams can be built with other instructions."""
-        return self._takes_prompts
+        self.has_arguments = bool(args or kwargs)
+        self.takes_prompts = factory is not None and "prompts" in inspect.signature(factory).parameters
 
     def anew(self, prompts: Mapping[str, str] = _NONE) -> Any:
         """A team of its own for a replay, built as the user's was; with other instructions where it takes them."""
@@ -106,7 +98,7 @@ class TeamSource:
 
     def takes_prompts_for(self, agents: Collection[str]) -> bool:
         """Tell whether teams can be built, without waiting, with other instructions for agents without the user's."""
-        if self.factory is None or not self._takes_prompts or inspect.iscoroutinefunction(self.factory):
+        if self.factory is None or not self.takes_prompts or inspect.iscoroutinefunction(self.factory):
             return False
         given = inspect.signature(self.factory).bind_partial(*self._args, **self._kwargs).arguments.get("prompts")
         return not set(given or ()) & set(agents)
@@ -135,13 +127,13 @@ class TeamSource:
         if self.factory is None:
             return _with_instructions(adapter, Prepared(team), prompts)
         prepared = Prepared(self._as_team(made), is_new=True)
-        return prepared if self._takes_prompts else _with_instructions(adapter, prepared, prompts)
+        return prepared if self.takes_prompts else _with_instructions(adapter, prepared, prompts)
 
     def _make(self, prompts: Mapping[str, str]) -> Any:
         """Call the factory; the user's own ``prompts`` stay, ours are laid over them."""
         if self.factory is None:
             return None
-        if not (self._takes_prompts and prompts):
+        if not (self.takes_prompts and prompts):
             return self.factory(*self._args, **self._kwargs)
         bound = inspect.signature(self.factory).bind_partial(*self._args, **self._kwargs)
         bound.apply_defaults()  # the default of `prompts`, too: ours are laid over it
@@ -185,19 +177,8 @@ class Judge:
     expected: Expected | None = None
     """The expected answer; decides where there is no check."""
 
-    def verdict(self, result: RunResult, task: str) -> Verdict | None:
-        """Judge by the check; None without one.
-
-        Raises:
-            CheckError: As :func:`unjudged` says.
-        """
-        ruling = self.ruling(result, task)
-        if isinstance(ruling, Undecided):
-            raise unjudged(ruling, result)
-        return ruling
-
     def ruling(self, result: RunResult, task: str) -> Ruling | None:
-        """The same without an exception."""
+        """Judge by the check, else by the expected answer; None without either."""
         if self.check is not None:
             return ask_check(self.check, result, task)
         reference = expected_answer(self.expected, task)
@@ -312,21 +293,9 @@ class Rerunner:
         return self._emitter.start_run(start, subject=made.call.team)
 
 
-@dataclass(frozen=True)
-class WeakCall:
-    """A call of the user's that does not keep the team alive."""
-
-    bare: TeamCall
-    team: Callable[[], Any]
-
-
-def weak_call(call: TeamCall) -> WeakCall:
-    """``call``, without keeping its team alive."""
-    return WeakCall(replace(call, team=None), _weakly(call.team))
-
-
 def rerunner_of_call(
-    call: WeakCall,
+    bare: TeamCall,
+    team_of: Callable[[], Any],
     adapter: Adapter,
     source: TeamSource,
     judge: Judge,
@@ -336,11 +305,13 @@ def rerunner_of_call(
     built_with: Callable[[], Mapping[str, str]] = dict,
     name: str | None = None,
 ) -> Rerunner:
-    """A runner that repeats a call of the user's: the same method with the same arguments, on a team made anew."""
-    bare = call.bare
+    """A runner that repeats a call of the user's: the same method with the same arguments, on a team made anew.
+
+    The call comes without its team, which ``team_of`` gives as long as it is there: a rerunner keeps no team alive.
+    """
 
     def make() -> Made:
-        team = call.team()
+        team = team_of()
         if source.factory is None:
             if team is None:
                 raise AdapterError(
@@ -452,7 +423,8 @@ def _closed(
     )
 
 
-def _weakly(team: Any) -> Callable[[], Any]:
+def weakly(team: Any) -> Callable[[], Any]:
+    """Give the team without keeping it alive, where it can be referred to so."""
     try:
         return weakref.ref(team)
     except TypeError:

@@ -14,7 +14,7 @@ from tracer_hooks.config import is_disabled
 from tracer_hooks.errors import AdapterError
 from tracer_hooks.runtime._hook import factory_of, hook, hook_with, host_of
 from tracer_hooks.runtime._judging import run_awaitable
-from tracer_hooks.runtime._options import HookOptions, as_arun, as_run, make_options
+from tracer_hooks.runtime._options import HookOptions, as_run, make_options
 from tracer_hooks.runtime._team_host import TeamHost
 from tracer_hooks.runtime._team_run import TeamRun, own_scope
 
@@ -45,7 +45,7 @@ def run(target: Any, task: str, **options: Any) -> TeamRun:
     return _newest(hooked).wait()
 
 
-@as_arun(HookOptions)
+@as_run(HookOptions)
 async def arun(target: Any, task: str, **options: Any) -> TeamRun:
     """The same in asynchronous code; a team with a synchronous API runs in a thread.
 

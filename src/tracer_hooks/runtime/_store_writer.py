@@ -256,16 +256,25 @@ class StoreWriter(BackgroundQueue[PendingCall]):
                 self._finish()
 
     def _failed(self, error: StoreError) -> None:
-        warn_once(
-            f"store {self._place}",
-            "tracer-hooks does not store runs at present, it keeps them in memory and tries again: %s",
-            error,
-        )
+        warn_of_store(self._place, error, "does not store runs at present, it keeps them in memory and tries again")
         with self._changed:
             self._error = error
             self._breaker.fail()
             self._is_draining = False
             self._changed.notify_all()
+
+
+def warn_of_store(place: StorePlace, error: StoreError | OSError, what: str) -> None:
+    """Say once that a store fails, whoever meets that first, and what follows for all; of another fault, ``what``."""
+    if isinstance(error, StoreError) and error.is_of_place:
+        warn_once(
+            f"store {place}",
+            "tracer-hooks does not use the run store at present: it keeps runs in memory and tries again, and reads no "
+            "prompts or attributors from it: %s",
+            error,
+        )
+    else:
+        warn_once(f"{what} {place}", f"tracer-hooks {what}: %s", error)
 
 
 @functools.cache

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping
+from typing import Any
 from urllib.parse import parse_qs, urlencode
 
 from starlette.concurrency import run_in_threadpool
@@ -13,7 +14,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from tracer_hooks.errors import ConfigError, DatasetError, StoreError
 from tracer_hooks.report import ReportRun
 from tracer_hooks.schema import LabeledTrajectory
-from tracer_hooks.serving._labels import LOOKED_AT, LabelConflictError, LabelForm, queue_of, unlabelled
+from tracer_hooks.serving._labels import LOOKED_AT, LabelConflictError, queue_of, unlabelled
 from tracer_hooks.serving._pages import LiveLinks, LivePages
 from tracer_hooks.store import StoredRun
 
@@ -42,13 +43,14 @@ class LabelPages:
         left = unlabelled(self._pages.memory.get("queue", lambda: queue_of(self._pages.store)), labels)
         at = min(int(text[:9]), LOOKED_AT)
         asked = left[at] if at < len(left) and not problem else None
-        run = self._read(asked.run.run_id) if asked is not None else None
+        run = self._read(asked[0].run_id) if asked is not None else None
         hint, commands = desk.commands(labels, run.run_id if run is not None else "")
         last = self._form(self._read(request.query_params.get("given", "")))
         queue = {
             "left": len(left), "labels": len(labels), "file": str(desk.path), "looked_at": LOOKED_AT,
-            "problem": problem, "last": last if last is not None and last.given else None,
-            "asked": asked, "form": self._form(run), "skip": f"/label?at={at + 1}" if at + 1 < len(left) else "",
+            "problem": problem, "last": last if last is not None and last["given"] else None,
+            "why": asked[1] if asked is not None else (), "form": self._form(run),
+            "skip": f"/label?at={at + 1}" if at + 1 < len(left) else "",
             "hint": hint, "commands": commands, "rows": left[at + 1 : at + 1 + _AFTER], "links": LiveLinks(),
         }  # fmt: skip
         shown = ReportRun.of_stored([run]) if run is not None else ReportRun(attempts=[])
@@ -96,7 +98,7 @@ class LabelPages:
             return self._pages.store.get(run_id, with_tape=False)
         return None
 
-    def _form(self, run: StoredRun | None) -> LabelForm | None:
+    def _form(self, run: StoredRun | None) -> dict[str, Any] | None:
         return None if run is None else self._pages.form("a1", run, back="queue")
 
 

@@ -7,9 +7,8 @@ import shlex
 import threading
 from collections import Counter
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 from tracer_hooks._text import counted
 from tracer_hooks.datasets._label_file import LabelFile, key_of, labelled, labelled_place, mode_named
@@ -23,59 +22,14 @@ _FEWEST, _FEWEST_TASKS = 5, 3
 """What ``tracer-hooks fit`` needs."""
 _STEPS_LISTED = 400
 _SHORT = 12
-MODES = tuple((mode.value, f"{mode.value} {mode.title}") for mode in ErrorMode)
 
 
 class LabelConflictError(Exception):
     """Another label was given to the run meanwhile; it stays."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class LabelForm:
-    """What the form about one attempt shows and sends."""
-
-    key: str
-    """The attempt's on the page."""
-    run_id: str
-    """The run."""
-    token: str
-    """What proves that the form is ours."""
-    seen: str
-    """The label that stood there when the page was made, so that no other one is replaced unseen."""
-    back: str
-    """The page to go back to: ``run`` or ``queue``."""
-    given: str = ""
-    """The label, in words; empty without one."""
-    blamed: str = ""
-    """Whom the diagnosis names, or where to start, in words."""
-    step: int | None = None
-    """The step of that."""
-    steps: tuple[tuple[int, str], ...] = ()
-    """The steps to choose from; empty where there are too many to list."""
-    last: int = 0
-    """The last step."""
-    modes: tuple[tuple[str, str], ...] = MODES
-    """The error modes."""
-    problem: str = ""
-    """Why no label can be given."""
-
-    @property
-    def short(self) -> str:
-        """The beginning of the run's id."""
-        return self.run_id[:_SHORT]
-
-
-class QueuedRun(NamedTuple):
-    """A failed run that is to be labelled."""
-
-    run: RunSummary
-    why: tuple[str, ...]
-    """Why it is asked now, in words."""
-
-    @property
-    def short(self) -> str:
-        """The beginning of its id."""
-        return self.run.run_id[:_SHORT]
+QueuedRun = tuple[RunSummary, tuple[str, ...]]
+"""A failed run that is to be labelled, and why it is asked now, in words."""
 
 
 class LabelDesk:
@@ -136,32 +90,26 @@ class LabelDesk:
             file.remove(key_of(trajectory))
             self._stamp = None
 
-    def form(
-        self, key: str, trajectory: Trajectory, found: Attribution | None, *, token: str, back: str
-    ) -> LabelForm | None:
-        """The form about one attempt; None for a run that did not fail, or did nothing."""
+    def form(self, trajectory: Trajectory, found: Attribution | None) -> dict[str, Any] | None:
+        """What the form about one attempt shows and sends; None for a run that did not fail, or did nothing."""
         if trajectory.outcome is RunOutcome.SUCCEEDED or not trajectory.steps:
             return None
+        label, problem = None, ""
         try:
             label = self.labels().get(key_of(trajectory))
-            problem = ""
         except DatasetError as error:
-            label, problem = None, str(error)
+            problem = str(error)
         blamed = found.step if found is not None and found.certainty is not None else None
         steps = trajectory.steps
-        return LabelForm(
-            key=key,
+        return dict(
             run_id=trajectory.run_id,
-            token=token,
-            seen=_digest(label),
-            back=back,
+            seen=_digest(label),  # so that no other label is replaced unseen
             given=_in_words(label),
             blamed="" if blamed is None else f"step {blamed}, {steps[blamed].agent}",
             step=blamed,
-            steps=tuple((each.index, f"{each.index} {each.agent}") for each in steps)
-            if len(steps) <= _STEPS_LISTED
-            else (),
+            steps=steps if len(steps) <= _STEPS_LISTED else (),
             last=len(steps) - 1,
+            modes=tuple(ErrorMode),
             problem=problem,
         )
 
@@ -225,18 +173,18 @@ def queue_of(store: RunStore) -> tuple[QueuedRun, ...]:
             said or f"confidence {run.confidence:.0%}",
             f"{size:,} failed runs of this kind" if size > 1 else "the only one of its kind",
         )
-        ranked.append((unsure * size, QueuedRun(run, why)))
+        ranked.append((unsure * size, (run, why)))
     ranked.sort(key=lambda each: -each[0])  # stable: the newest first among equals
     calls: dict[str, QueuedRun] = {}
     for _, each in ranked:
-        calls.setdefault(each.run.session_id, each)
+        calls.setdefault(each[0].session_id, each)
     return tuple(calls.values())
 
 
 def unlabelled(queue: Collection[QueuedRun], labels: Mapping[str, LabeledTrajectory]) -> list[QueuedRun]:
     """Those of the queue that have no label."""
     known = {label.trajectory.run_id for label in labels.values()}
-    return [each for each in queue if each.run.run_id not in known]
+    return [(run, why) for run, why in queue if run.run_id not in known]
 
 
 def _issues(found: Attribution | None) -> set[tuple[FindingKind, str]]:

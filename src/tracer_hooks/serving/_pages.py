@@ -7,7 +7,6 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar, cast
 from urllib.parse import quote, urlencode
@@ -25,7 +24,7 @@ from tracer_hooks.report import (
     RunFilter,
     RunTable,
     asset,
-    environment,
+    draw,
     overview_of,
     prompts_of,
     render_html,
@@ -35,7 +34,7 @@ from tracer_hooks.report import (
 )
 from tracer_hooks.schema import RunOutcome
 from tracer_hooks.serving._access import Access
-from tracer_hooks.serving._labels import LabelDesk, LabelForm
+from tracer_hooks.serving._labels import LabelDesk
 from tracer_hooks.store import PromptStore, RunStore, StoredRun
 
 STYLE = "/style.css"
@@ -225,8 +224,8 @@ class LivePages:
             ("table", everything, _minute(asked)), lambda: RunTable.of(self.store, everything.chosen)
         )
         found = runs_of(self.store, asked.chosen, links, number=asked.page, table=table)
-        if asked.page > found.pages:
-            raise ConfigError(f"page is {asked.page}, expected a number from 1 to {found.pages}")
+        if asked.page > found["pages"]:
+            raise ConfigError(f"page is {asked.page}, expected a number from 1 to {found['pages']}")
         return found
 
     def _prompts(self, asked: AskedPage, links: LiveLinks) -> object:
@@ -262,10 +261,10 @@ class LivePages:
         shown = replace(shown, forks=[_linked(each, None) for each in shown.forks])
         return HTMLResponse(self.render(shown, labels={key: form for key, form in labels.items() if form is not None}))
 
-    def form(self, key: str, run: StoredRun, *, back: str = "run") -> LabelForm | None:
-        """The form about one attempt; None for a run that did not fail, or did nothing."""
-        shown = run.trajectory.model_copy(update={"outcome": run.outcome})
-        return self.desk.form(key, shown, run.attribution, token=self.access.form_token(run.run_id), back=back)
+    def form(self, key: str, run: StoredRun, *, back: str = "run") -> dict[str, Any] | None:
+        """The form about one attempt, with what proves that it is ours, and the page that it leads back to."""
+        form = self.desk.form(run.judged_trajectory, run.attribution)
+        return form and dict(form, key=key, token=self.access.form_token(run.run_id), back=back)
 
     def render(self, run: ReportRun, current: str = "", **more: Any) -> str:
         """A page about one run."""
@@ -279,8 +278,7 @@ class LivePages:
     def notice(self, status: int, heading: str, said: str, line: str = "") -> Response:
         """A page that says why there is no other one."""
         told = {"heading": heading, "said": said, "line": line, "nav": self.nav(""), "stylesheet": STYLE, "scripts": ()}
-        text = environment().get_template("notice.html.j2").render(**told, generated_at=datetime.now(UTC))
-        return HTMLResponse(text, status_code=status)
+        return HTMLResponse(draw("notice.html.j2", **told), status_code=status)
 
     def refusal(self, request: Request, error: Exception) -> Response:
         """The page for an error."""

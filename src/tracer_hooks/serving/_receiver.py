@@ -132,14 +132,11 @@ class TraceReceiver:
         said = [str(error) for error in content.errors[:3]]
         if content.spans:
             try:
-                segment = self._spool.append(body, is_json=is_json)
+                request = self._spool.append(body, is_json=is_json)
             except OSError as error:
                 logger.warning("tracer-hooks cannot keep a request: %s", error)
                 raise _RefusedError(503, f"It cannot be kept: {error.strerror or error}") from error
-            try:
-                left_out = self._traces.add(content.spans, segment)
-            finally:
-                self._spool.let_go(segment)
+            left_out = self._traces.add(content.spans, request)
             rejected += left_out
             said += [f"a trace has more than {MOST_SPANS:,} spans"] if left_out else []
         if not rejected:

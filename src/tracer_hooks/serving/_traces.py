@@ -7,8 +7,7 @@ import hashlib
 import os
 import threading
 import time
-from collections import OrderedDict, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,12 +15,12 @@ from tracer_hooks._background import Breaker, start_daemon
 from tracer_hooks._guard import guard, logger
 from tracer_hooks.config import StorePlace
 from tracer_hooks.datasets import runs_of
-from tracer_hooks.errors import StoreError
+from tracer_hooks.errors import StoreError, TrajectoryError
 from tracer_hooks.runtime import checked_diagnosis
 from tracer_hooks.runtime._archive import retain
 from tracer_hooks.runtime._options import make_options
 from tracer_hooks.schema import RunKind, RunOutcome, Trajectory, to_json
-from tracer_hooks.serving._spool import Segment, Spool
+from tracer_hooks.serving._spool import KeptRequest, Spool
 from tracer_hooks.store import RunStore, StoredRun
 from tracer_hooks.telemetry import SpanRecord, decode_request, redacted_attribution, redacted_trajectory, suppressed
 
@@ -46,21 +45,29 @@ class TracePatience:
 @dataclass(eq=False)
 class _Trace:
     spans: dict[str, SpanRecord] = field(default_factory=dict)
-    segments: set[Segment] = field(default_factory=set)
+    missing: set[str] = field(default_factory=set)
+    """Parents of spans that have not come."""
+    has_root: bool = False
+    requests: set[KeptRequest] = field(default_factory=set)
     touched: float = 0.0
     is_stored: bool = False
     """Whether all spans that came are stored."""
-    undiagnosed: int = 0
-    _seen: tuple[int, bool] = (0, False)
-    """Whether it was complete with so many spans."""
+    undiagnosed: list[str] = field(default_factory=list)
+    """Ids of runs that are stored and to be diagnosed."""
 
-    @property
-    def is_complete(self) -> bool:
-        if self._seen[0] != len(self.spans):
-            parents = [span.parent_id for span in self.spans.values()]
-            is_whole = None in parents and all(parent is None or parent in self.spans for parent in parents)
-            self._seen = (len(parents), is_whole)
-        return self._seen[1]
+    def add(self, span: SpanRecord) -> None:
+        self.spans[span.span_id] = span
+        self.missing.discard(span.span_id)
+        if span.parent_id is None:
+            self.has_root = True
+        elif span.parent_id not in self.spans:
+            self.missing.add(span.parent_id)
+        self.touched, self.is_stored = time.monotonic(), False
+
+    def is_older(self, *, complete: float, incomplete: float) -> bool:
+        """Tell whether its last span came so long ago."""
+        is_complete = self.has_root and not self.missing
+        return time.monotonic() - self.touched >= (complete if is_complete else incomplete)
 
 
 class ReceivedTraces:
@@ -80,9 +87,7 @@ class ReceivedTraces:
         self._options = make_options(store=place)
         self._store = RunStore(place, stays_open=True)
         self._lock = threading.Lock()
-        self._traces: OrderedDict[str, _Trace] = OrderedDict()
-        self._to_diagnose: deque[tuple[str, str]] = deque()
-        """Ids of a trace and of its run."""
+        self._traces: dict[str, _Trace] = {}
         self._breaker = Breaker()
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
@@ -96,6 +101,7 @@ class ReceivedTraces:
         self._stopping.set()
         if self._thread is not None:
             self._thread.join(2.0)
+        self._spool.close()
         self._store.close()
 
     @property
@@ -104,31 +110,32 @@ class ReceivedTraces:
         with self._lock:
             return sum(not trace.is_stored for trace in self._traces.values())
 
-    def add(self, spans: Iterable[SpanRecord], segment: Segment) -> int:
-        """Take spans that stand in ``segment``; gives how many are left out, since their trace has too many."""
+    def add(self, spans: Collection[SpanRecord], request: KeptRequest) -> int:
+        """Take the spans of a request; gives how many are left out, since their trace has too many."""
         left_out = 0
-        now = time.monotonic()
         with self._lock:
+            request.waiting = {span.trace_id for span in spans}
             for span in spans:
                 trace = self._traces.setdefault(span.trace_id, _Trace())
+                trace.requests.add(request)
                 if span.span_id in trace.spans:  # sent again, since an answer was lost
                     continue
                 if len(trace.spans) >= MOST_SPANS:
                     left_out += 1
-                    continue
-                trace.spans[span.span_id] = span
-                trace.touched, trace.is_stored = now, False
-                if segment not in trace.segments:
-                    trace.segments.add(segment)
-                    self._spool.wait_for(segment, span.trace_id)
+                else:
+                    trace.add(span)
         return left_out
 
     # --- in the thread ---------------------------------------------------------------------------------------------
     def _run(self) -> None:
         with guard("take up what an earlier server left"):
-            for segment, body, is_json in self._spool.recovered():
-                with guard("read a request that was kept"):
-                    self.add(decode_request(body, is_json=is_json).spans, segment)
+            for request in self._spool.left():
+                spans: Collection[SpanRecord] = ()
+                with contextlib.suppress(TrajectoryError):  # it was not written to its end, and not acknowledged
+                    spans = decode_request(request.path.read_bytes(), is_json=request.is_json).spans
+                self.add(spans, request)
+                if not spans:
+                    self._spool.remove(request)
         while not self._stopping.wait(0.1):
             with guard("store received runs"), suppressed():
                 self.work()
@@ -139,9 +146,12 @@ class ReceivedTraces:
             return
         try:
             self._store_due()
-            while self._to_diagnose and not self._due():
-                self._diagnose(*self._to_diagnose[0])
-                self._to_diagnose.popleft()
+            with self._lock:
+                traces = list(self._traces.values())
+            for trace in traces:
+                while trace.undiagnosed and not self._due():
+                    self._diagnose(trace.undiagnosed[0])
+                    del trace.undiagnosed[0]
             self._breaker.succeed()
         except StoreError as error:
             if not self._breaker.is_open:
@@ -150,14 +160,10 @@ class ReceivedTraces:
         self._forget_done()
 
     def _due(self) -> list[tuple[str, _Trace]]:
-        now, patience = time.monotonic(), self._patience
+        settle, quiet = self._patience.settle, self._patience.quiet
         with self._lock:
             waiting = [(key, trace) for key, trace in self._traces.items() if not trace.is_stored]
-            return [
-                (key, trace)
-                for key, trace in waiting
-                if (age := now - trace.touched) >= patience.settle and (age >= patience.quiet or trace.is_complete)
-            ]
+            return [(key, trace) for key, trace in waiting if trace.is_older(complete=settle, incomplete=quiet)]
 
     def _store_due(self) -> None:
         for key, trace in self._due():
@@ -170,8 +176,7 @@ class ReceivedTraces:
                 with self._setting_apart(f"the run of trace {key}"):
                     run_id, is_open = self._keep(record.trajectory)
                     if is_open:
-                        trace.undiagnosed += 1
-                        self._to_diagnose.append((key, run_id))
+                        trace.undiagnosed.append(run_id)
             with self._lock:
                 trace.is_stored = len(spans) == len(trace.spans)
             retain(self._store.place, self._options.config.retention)
@@ -200,7 +205,7 @@ class ReceivedTraces:
         beside = trajectory.model_copy(update={"run_id": f"{trajectory.run_id}-{digest}"})
         return beside.run_id, self._store.add(_received(beside)) and has_failed
 
-    def _diagnose(self, trace_id: str, run_id: str) -> None:
+    def _diagnose(self, run_id: str) -> None:
         with self._setting_apart(f"the diagnosis of run {run_id}"):
             run = self._store.get(run_id, with_tape=False)
             attributor = self._options.diagnostician_for(run.trajectory)
@@ -208,9 +213,6 @@ class ReceivedTraces:
             if found is not None:
                 kept = redacted_attribution(found, self._options.emitter.capture.record_policy)
                 self._store.set_attribution(run_id, kept)
-        with self._lock:
-            if (trace := self._traces.get(trace_id)) is not None:
-                trace.undiagnosed -= 1
 
     @contextlib.contextmanager
     def _setting_apart(self, what: str) -> Iterator[None]:
@@ -230,28 +232,22 @@ class ReceivedTraces:
 
     def _forget_done(self) -> None:
         """Forget traces that are stored and diagnosed, and for which nobody waits any longer."""
-        now, patience = time.monotonic(), self._patience
+        late, idle = self._patience.late, self._patience.idle
         is_much = self._spool.size > self._most_bytes / 2
+        over: set[KeptRequest] = set()
         with self._lock:
-            done = [
-                key
-                for key, trace in self._traces.items()
-                if trace.is_stored
-                and trace.undiagnosed == 0
-                and (
-                    is_much
-                    or (age := now - trace.touched) >= patience.idle
-                    or (age >= patience.late and trace.is_complete)
-                )
-            ]
-            forgotten = [(key, self._traces.pop(key)) for key in done]
-        if any(trace.segments for _, trace in forgotten):
+            for key, trace in list(self._traces.items()):
+                if not trace.is_stored or trace.undiagnosed:
+                    continue
+                if is_much or trace.is_older(complete=late, incomplete=idle):
+                    del self._traces[key]
+                    for request in trace.requests:
+                        request.waiting.discard(key)
+                    over |= {request for request in trace.requests if not request.waiting}
+        if over:
             _sync_store(self._store.place)
-        for key, trace in forgotten:
-            for segment in trace.segments:
-                self._spool.done(segment, key)
-        if self._spool.size:
-            self._spool.tidy()
+        for request in over:
+            self._spool.remove(request)
 
 
 def _received(trajectory: Trajectory) -> StoredRun:

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from tracer_hooks.store._prompt_records import prompt_diff as prompt_diff
     from tracer_hooks.store._prompt_store import PromptStore as PromptStore
     from tracer_hooks.store._records import ForkedFrom as ForkedFrom
-    from tracer_hooks.store._records import Learnt as Learnt
     from tracer_hooks.store._records import PackedRun as PackedRun
     from tracer_hooks.store._records import RunCount as RunCount
     from tracer_hooks.store._records import RunPrompts as RunPrompts

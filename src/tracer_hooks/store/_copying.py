@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
 from tracer_hooks.errors import StoreError
 from tracer_hooks.schema import Record, Text
-from tracer_hooks.store._place import Database, Store, add_row
+from tracer_hooks.store._place import Store, add_row
+from tracer_hooks.store._prompt_store import PromptStore
 from tracer_hooks.store._run_store import Writing, row_columns
 from tracer_hooks.store._tables import (
-    PROMPTS_SINCE,
     prompt_events,
     prompt_outcomes,
     prompt_tallies,
     prompt_teams,
     prompt_versions,
     runs,
-    version_of_file,
 )
+
+if TYPE_CHECKING:
+    from tracer_hooks.store._place import Database
 
 _PAGE = 500
 """Ids that are compared at a time."""
@@ -62,7 +64,8 @@ def copy_store(source: Store, target: Store, told: Callable[[int, int], None] = 
         raise StoreError(f"run store {source.name!r} cannot be copied into itself, expected two places")
     ours, theirs = source._database, target._database
     counts = _copy_runs(ours, theirs, told)
-    teams = [_copy_prompts(ours, theirs, team) for team in _teams(ours)]
+    with PromptStore(source.place, read_only=True) as prompts:
+        teams = [_copy_prompts(ours, theirs, team) for team in prompts.teams()]
     return counts.model_copy(update={"teams": teams.count(True), "teams_there": teams.count(False)})
 
 
@@ -111,14 +114,6 @@ def _copy_some(ours: Database, theirs: Database, wanted: list[str]) -> list[str]
             except StoreError:
                 bad.append(row["run_id"])
     return bad
-
-
-def _teams(ours: Database) -> list[str]:
-    with ours.read("list teams with prompts") as connection:
-        if version_of_file(connection) < PROMPTS_SINCE:
-            return []
-        column = prompt_versions.c.team
-        return list(connection.scalars(sa.select(column).distinct().order_by(column)))
 
 
 def _copy_prompts(ours: Database, theirs: Database, team: str) -> bool:

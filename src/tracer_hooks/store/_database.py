@@ -17,7 +17,7 @@ from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random
 from tracer_hooks._background import close_before_fork, no_fork
 from tracer_hooks._files import HOME, make_store_file, opener, seal_home
 from tracer_hooks.errors import StoreError
-from tracer_hooks.store._place import Savepoint, no_store, refuse_write
+from tracer_hooks.store._place import cause_of, no_store, refuse_write
 from tracer_hooks.store._tables import is_up_to_date, prepare, read_version
 
 _LOCK_WAIT_S = 0.01
@@ -70,7 +70,7 @@ class SqliteDatabase:
 
     @contextmanager
     def write(self, doing: str, *, alone: bool = True) -> Iterator[sa.Connection]:
-        """A transaction that holds the write lock, so that whoever writes is alone."""
+        """A transaction that holds the write lock: whoever writes is ``alone``, and what was read stays true."""
         if self._read_only:
             raise refuse_write(doing, str(self._path))
         with self._errors(doing), self._begun(writes=True) as connection:
@@ -82,13 +82,25 @@ class SqliteDatabase:
         with self._errors(doing), self._begun(writes=False) as connection:
             yield connection
 
-    def savepoint(self, connection: sa.Connection, *, unread: bool = False) -> Savepoint:
-        """Begin a part of a transaction, by the driver as in :meth:`execute`."""
-        return _DriverSavepoint(driver_of(connection))
+    @contextmanager
+    def part(self, connection: sa.Connection, *, unread: bool = False) -> Iterator[None]:
+        """A part of a transaction, by the driver as in :meth:`execute`."""
+        driver = driver_of(connection)
+        driver.execute("SAVEPOINT part").close()
+        try:
+            yield
+        except BaseException as error:
+            # After some errors SQLite has rolled back everything, with the savepoint.
+            if driver.in_transaction and not self.is_to_blame(error):
+                driver.execute("ROLLBACK TO part").close()
+                driver.execute("RELEASE part").close()
+            raise
+        driver.execute("RELEASE part").close()
 
     def is_to_blame(self, error: BaseException) -> bool:
         """Tell whether an error speaks of the file: of the driver's these two do, their subclasses speak of values."""
-        return isinstance(error, sqlite3.OperationalError) or type(error) is sqlite3.DatabaseError
+        cause = cause_of(error)
+        return isinstance(cause, sqlite3.OperationalError) or type(cause) is sqlite3.DatabaseError
 
     def execute(self, connection: sa.Connection, statement: sa.Insert, values: dict[str, Any]) -> None:
         """Run a statement that is compiled once, by the driver: to hand it to SQLAlchemy costs more than to run it."""
@@ -246,24 +258,10 @@ class SqliteDatabase:
             yield
         except (SQLAlchemyError, sqlite3.Error, OSError, OverflowError) as error:
             self.close_idle()
-            cause, path = getattr(error, "orig", None) or error, str(self._path)
+            cause, path = cause_of(error), str(self._path)
             told = StoreError(f"cannot {doing}: run store {path!r}: {cause}. {_next_command(str(cause), path)}")
             told.is_of_place = self.is_to_blame(cause) or not isinstance(cause, (sqlite3.Error, OverflowError))
             raise told from error
-
-
-class _DriverSavepoint:
-    def __init__(self, driver: sqlite3.Connection) -> None:
-        self._driver = driver
-        driver.execute("SAVEPOINT part").close()
-
-    def commit(self) -> None:
-        self._driver.execute("RELEASE part").close()
-
-    def rollback(self) -> None:
-        if self._driver.in_transaction:  # after some errors SQLite has rolled back everything, with the savepoint
-            self._driver.execute("ROLLBACK TO part").close()
-            self._driver.execute("RELEASE part").close()
 
 
 @functools.cache
@@ -299,7 +297,7 @@ def _decoded(text: bytes) -> str:
 
 
 def _is_locked(error: BaseException) -> bool:
-    code = getattr(getattr(error, "orig", None) or error, "sqlite_errorcode", None)
+    code = getattr(cause_of(error), "sqlite_errorcode", None)
     return code is not None and code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)  # the low byte: its class
 
 

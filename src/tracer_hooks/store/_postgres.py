@@ -16,7 +16,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from tracer_hooks._background import close_before_fork
 from tracer_hooks.config import ServerUrl
 from tracer_hooks.errors import StoreError
-from tracer_hooks.store._place import Savepoint, no_store, refuse_write, wait_for_others
+from tracer_hooks.store._place import cause_of, no_store, refuse_write, wait_for_others
 from tracer_hooks.store._tables import is_up_to_date, prepare, read_version
 
 SCHEMA = "tracer_hooks"
@@ -89,17 +89,34 @@ class PostgresDatabase:
             with self._reader.begin() as connection:
                 yield connection
 
-    def savepoint(self, connection: sa.Connection, *, unread: bool = False) -> Savepoint:
-        """Begin a part of a transaction; what nobody reads in between goes to the server and back once."""
+    @contextmanager
+    def part(self, connection: sa.Connection, *, unread: bool = False) -> Iterator[None]:
+        """A part of a transaction; what nobody reads in between goes to the server and back once."""
         if not unread:
-            return connection.begin_nested()
+            with connection.begin_nested():
+                yield
+            return
         driver = connection.connection.driver_connection
         assert isinstance(driver, psycopg.Connection)
-        return _UnreadPart(driver)
+        sending = ExitStack()
+        sending.enter_context(driver.pipeline())
+        try:
+            driver.execute("SAVEPOINT part")
+            yield
+            driver.execute("RELEASE part")
+            sending.close()  # waits for the answers, of which the first error is raised
+        except BaseException as error:
+            with suppress(psycopg.Error):  # of what was sent, again
+                sending.close()
+            if not self.is_to_blame(error):
+                driver.execute("ROLLBACK TO part")
+                driver.execute("RELEASE part")
+            raise
 
     def is_to_blame(self, error: BaseException) -> bool:
         """Tell whether an error speaks of the server, and not of the values that it was given."""
-        return isinstance(error, psycopg.Error) and not isinstance(error, _OF_VALUES)
+        cause = cause_of(error)
+        return isinstance(cause, psycopg.Error) and not isinstance(cause, _OF_VALUES)
 
     def execute(self, connection: sa.Connection, statement: sa.Insert, values: dict[str, Any]) -> None:
         """Run a statement; SQLAlchemy keeps what it makes of one that it has seen."""
@@ -196,7 +213,7 @@ class PostgresDatabase:
             yield
             return
         except (SQLAlchemyError, psycopg.Error, OSError) as error:
-            cause = _first_of(error)
+            cause = cause_of(error)
             text = " ".join(str(cause).split())
             is_of_place = self.is_to_blame(cause) or not isinstance(cause, psycopg.Error)
             del cause  # which leads to what the driver was given
@@ -210,33 +227,6 @@ class PostgresDatabase:
         except StoreError as error:
             error.__context__ = None  # it leads to what the driver was given
             raise
-
-
-class _UnreadPart:
-    def __init__(self, driver: psycopg.Connection[Any]) -> None:
-        self._driver = driver
-        self._sending = ExitStack()
-        self._sending.enter_context(driver.pipeline())
-        driver.execute("SAVEPOINT part")
-
-    def commit(self) -> None:
-        self._driver.execute("RELEASE part")
-        self._sending.close()  # waits for the answers, of which the first error is raised
-
-    def rollback(self) -> None:
-        with suppress(psycopg.Error):  # of what was sent, again
-            self._sending.close()
-        self._driver.execute("ROLLBACK TO part")
-        self._driver.execute("RELEASE part")
-
-
-def _first_of(error: BaseException) -> BaseException:
-    """The driver's own error; of statements that were sent together, that of the first one which failed."""
-    found: BaseException = getattr(error, "orig", None) or error
-    before = found.__context__
-    while isinstance(found, psycopg.errors.PipelineAborted) and before is not None:
-        found, before = before if isinstance(before, psycopg.Error) else found, before.__context__
-    return found
 
 
 def _next_command(text: str) -> str:

@@ -161,13 +161,6 @@ class StoredRun(_RunHead):
         return self.trajectory.model_copy(update={"outcome": self.outcome, "outcome_reason": self.outcome_reason})
 
 
-class Learnt(Record):
-    """Remains of deleted runs in a store: their ids, beside what was learnt from them."""
-
-    counts: int = 0
-    """Times that one of them counts for or against a version of prompts."""
-
-
 class RunSummary(_RunHead):
     """One line about a run, read without its trajectory."""
 
@@ -252,8 +245,8 @@ def _row_of(run: StoredRun) -> dict[str, Any]:
         "parent_id": None if run.parent is None else run.parent.run_id,
         "source": None if run.source is None else run.source.model_dump_json(exclude_defaults=True),
         **attribution_columns(run.attribution),
-        **repair_columns(run.repair),
-        **tape_columns(run.tape),
+        "rewrite": None if run.repair is None else pack(json.dumps(to_json_value(run.repair))),
+        "tape": None if run.tape is None else pack(json.dumps(run.tape)),
     }
 
 
@@ -277,11 +270,6 @@ def attribution_columns(attribution: Attribution | None) -> dict[str, Any]:
     }
 
 
-def repair_columns(repair: Mapping[str, Json] | None) -> dict[str, Any]:
-    """The column that holds what was tried."""
-    return {"rewrite": None if repair is None else pack(json.dumps(to_json_value(repair)))}
-
-
 def _repair_of(packed: bytes | None) -> dict[str, Any] | None:
     """Return what was tried; of a run stored before there were repairs, its prompt rewrite in the same shape."""
     if not packed:
@@ -298,11 +286,6 @@ def _repair_of(packed: bytes | None) -> dict[str, Any] | None:
     repair = {"strategy": "instructions", **{key: value for key, value in instructions.items() if value is not None}}
     trial = {"repair": repair, "outcome": "succeeded" if data.get("kept") else "failed"}
     return {"trials": [trial], "stopped": data.get("decision") or ""}
-
-
-def tape_columns(tape: Mapping[str, Json] | None) -> dict[str, Any]:
-    """The column that holds a tape."""
-    return {"tape": None if tape is None else pack(json.dumps(tape))}
 
 
 def run_of(row: Mapping[Any, Any]) -> StoredRun:

@@ -15,13 +15,12 @@ import sqlalchemy as sa
 from tracer_hooks._guard import warn_once
 from tracer_hooks.config import Retention
 from tracer_hooks.errors import StoreError
-from tracer_hooks.schema import Attribution, Json, RunKind, RunOutcome
+from tracer_hooks.schema import Attribution, RunKind, RunOutcome
 from tracer_hooks.store._packing import DAY_US, EPOCH_DAY, from_microseconds, to_microseconds
-from tracer_hooks.store._place import Database, Store, add_row, insert_into
+from tracer_hooks.store._place import Store, add_row, cause_of, insert_into
 from tracer_hooks.store._prompt_store import count_run
 from tracer_hooks.store._records import (
     SUMMARY_TASK_CHARS,
-    Learnt,
     PackedRun,
     RunCount,
     RunSummary,
@@ -29,19 +28,18 @@ from tracer_hooks.store._records import (
     attribution_columns,
     attribution_of,
     count_of,
-    repair_columns,
     run_of,
     summary_of,
     tags_column,
-    tape_columns,
 )
 from tracer_hooks.store._tables import ADDED_IN, prompt_outcomes, runs, version_of_file
 
 if TYPE_CHECKING:
+    from tracer_hooks.store._place import Database
     from tracer_hooks.store._prompt_records import PromptOutcome
 
 _MATCHES_SHOWN = 5
-_OPTIONAL = {"attribution": attribution_columns(None), "rewrite": repair_columns(None), "tape": tape_columns(None)}
+_OPTIONAL = {"attribution": tuple(attribution_columns(None)), "rewrite": ("rewrite",), "tape": ("tape",)}
 """What of a run stays where a later save has none of it: by the column that says so, the columns."""
 _IN_ORDER = (runs.c.attempt, runs.c.started_us, runs.c.run_id)
 """The order of the attempts of a call."""
@@ -69,17 +67,13 @@ class Writing:
             StoreError: What is written is at fault, and none of it was. A fault of the database leaves as it comes, and
                 ends the transaction.
         """
-        savepoint = self._database.savepoint(self._connection, unread=unread)
         try:
-            yield
-            savepoint.commit()
-        except BaseException as error:
-            cause = getattr(error, "orig", None) or error
-            is_stores = self._database.is_to_blame(cause)
-            if not is_stores:
-                savepoint.rollback()
-            if is_stores or isinstance(error, StoreError) or not isinstance(error, Exception):
+            with self._database.part(self._connection, unread=unread):
+                yield
+        except Exception as error:
+            if isinstance(error, StoreError) or self._database.is_to_blame(error):
                 raise
+            cause = cause_of(error)
             raise StoreError(f"it cannot be written ({type(cause).__name__}: {cause})") from error
 
     def save(self, run: PackedRun) -> None:
@@ -298,12 +292,8 @@ class RunStore(Store):
     def set_attribution(self, run_id: str, attribution: Attribution | None) -> None:
         """Put a diagnosis in place of the run's present one; None removes it."""
         with self._database.write("save the diagnosis") as connection:
-            _update(connection, run_id, attribution_columns(attribution))
-
-    def set_repair(self, run_id: str, repair: Mapping[str, Json] | None) -> None:
-        """Put what was tried to recover the call in place of what is kept with the run; None removes it."""
-        with self._database.write("save what was tried") as connection:
-            _update(connection, run_id, repair_columns(repair))
+            wanted = runs.c.run_id == _find_id(connection, run_id)
+            connection.execute(runs.update().where(wanted).values(**attribution_columns(attribution)))
 
     def find_id(self, run_id: str) -> str:
         """The id of the run that ``run_id`` names or begins, which is not read: it may be damaged.
@@ -324,14 +314,14 @@ class RunStore(Store):
                 found.update(dict.fromkeys(connection.scalars(attempts.order_by(*_IN_ORDER))))
             return tuple(found)
 
-    def learnt_from(self, *run_ids: str) -> Learnt:
-        """Return what the store holds of runs with exactly these ids beside the runs themselves; deleting leaves it."""
+    def learnt_from(self, *run_ids: str) -> int:
+        """How often runs with exactly these ids count for or against a version of prompts; deleting leaves that."""
         with self._database.read("read what was learnt") as connection:
             counts = 0
             for run_id in run_ids:
                 counted = sa.select(sa.func.count()).select_from(prompt_outcomes)
                 counts += connection.scalar(counted.where(prompt_outcomes.c.run_id == run_id)) or 0
-            return Learnt(counts=counts)
+            return counts
 
     def delete(self, run_id: str, *more: str) -> None:
         """Remove the run with this id, or whose id alone begins with it; :meth:`wipe` removes its last traces.
@@ -418,11 +408,6 @@ def _find_id(connection: sa.Connection, wanted: str) -> str:
         raise StoreError(f"no run {wanted!r}, expected a run id or the beginning of one. Run: tracer-hooks runs list")
     shown = ", ".join(map(repr, found[:_MATCHES_SHOWN])) + (", ..." if len(found) > _MATCHES_SHOWN else "")
     raise StoreError(f"{wanted!r} is the beginning of several runs ({shown}). Next: give more of the run id")
-
-
-def _update(connection: sa.Connection, run_id: str, values: Mapping[str, Any]) -> None:
-    """Set columns of the run that ``run_id`` names or begins."""
-    connection.execute(runs.update().where(runs.c.run_id == _find_id(connection, run_id)).values(**values))
 
 
 def _fallen_out(connection: sa.Connection, which: Retention, limit: int | None) -> tuple[RunSummary, ...]:

@@ -441,7 +441,7 @@ def test_a_store_that_cannot_be_read_costs_a_warning(path: Path, caplog: pytest.
     solve = hooked(office, path)
     for _ in range(3):
         assert solve("x") == "It is 41."
-    said = [one.getMessage() for one in caplog.records if "own prompts" in one.getMessage()]
+    said = [one.getMessage() for one in caplog.records if "no prompts" in one.getMessage()]
     assert len(said) == 1
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tracer_hooks.improvement import BeforeAfter, Improvement, PassShare, RefusedVersion, TrialPair, summarize
+from tracer_hooks.improvement import BeforeAfter, Improvement, PassShare, TrialPair, TriedPrompt, summarize
 from tracer_hooks.schema import Usage
 
 
@@ -64,7 +64,7 @@ def test_a_limit_is_said_behind_what_is_known() -> None:
 
 def test_what_was_refused_is_grouped() -> None:
     whys = ["it was tried before", "4 points, and 5 before", "3 points, and 4 before", "it was tried before", "x"]
-    refused = tuple(RefusedVersion(agent="solver", why=why) for why in whys)
+    refused = tuple(TriedPrompt(agent="solver", why=why) for why in whys)
     groups = {(one.why, one.count) for one in summarize(found(refused=refused)).refused}
     assert groups == {("it was tried before", 2), ("4 points, and 5 before, and the like", 2), ("x", 1)}
 

@@ -219,7 +219,7 @@ def test_a_store_that_cannot_be_written_costs_one_warning(
         for _ in range(3):
             assert hooked("x") == "It is 41."
     assert len(caplog.messages) == 1
-    assert "does not store runs" in caplog.messages[0]
+    assert "does not use the run store" in caplog.messages[0]
     assert run_of(hooked).outcome is RunOutcome.SUCCEEDED
 
 

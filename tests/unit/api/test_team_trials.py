@@ -12,7 +12,7 @@ import pytest
 from tracer_hooks.budget import CostCap, Spending
 from tracer_hooks.diagnosis import ENVIRONMENT_FAULT
 from tracer_hooks.errors import BudgetSpentError, ReplayError
-from tracer_hooks.improvement import PromptedTeam, TeamTrials, TrialOptions
+from tracer_hooks.improvement import ImproveOptions, PromptedTeam, TeamTrials
 from tracer_hooks.journal import Journal
 from tracer_hooks.schema import Attribution, Trajectory, Usage
 from tracer_hooks.tasks import SuiteTask
@@ -32,7 +32,7 @@ class Outage:
 
 
 def trials(target: Any, folder: Path) -> TeamTrials:
-    options = TrialOptions(attributor=Outage(), backoff_s=0.0, workers=2)
+    options = ImproveOptions(attributor=Outage(), backoff_s=0.0, workers=2)
     return TeamTrials(PromptedTeam(target), Journal(folder), Spending(), options)
 
 
@@ -68,7 +68,7 @@ def test_failures_are_diagnosed_beside_a_team_that_makes_one_run_at_a_time(tmp_p
         inside.release()
         return "no idea"
 
-    options = TrialOptions(attributor=Slow(), workers=1)
+    options = ImproveOptions(attributor=Slow(), workers=1)
     made = TeamTrials(PromptedTeam(solve), Journal(tmp_path), Spending(CostCap(max_runs=6)), options)
     tasks = [TASK.model_copy(update={"id": f"t{number}", "text": f"task {number}"}) for number in range(6)]
     runs = made.run(tasks, {})
@@ -86,7 +86,7 @@ def test_tokens_of_the_judge_count_also_for_tries_that_the_surroundings_failed(t
 
     answers = iter(["no route", "no route", "It is 42."])
     spending = Spending(CostCap(max_tokens=200))
-    options = TrialOptions(attributor=Judge(), backoff_s=0.0)
+    options = ImproveOptions(attributor=Judge(), backoff_s=0.0)
     made = TeamTrials(PromptedTeam(lambda task: next(answers)), Journal(tmp_path), spending, options)
     (run,) = made.run([TASK], {})
     assert (run.usage.total, spending.tokens) == (200, 200)

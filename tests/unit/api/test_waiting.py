@@ -240,7 +240,7 @@ def test_a_failing_store_is_left_alone_and_said_once(
         hooked(str(number))
     assert len(opened) == 1
     assert [message.partition(": ")[0] for message in caplog.messages] == [
-        "tracer-hooks does not store runs at present, it keeps them in memory and tries again"
+        "tracer-hooks does not use the run store at present"
     ]
     assert not tracer_hooks.flush(10)
     folder.unlink()

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from tracer_hooks.improvement import (
+    ImproveOptions,
     PromptCase,
-    SearchOptions,
     SearchResult,
     WrittenPrompt,
     search_prompts,
@@ -44,7 +44,7 @@ def with_carry(given: SuiteTask, prompts: Mapping[str, str]) -> bool:
 def search(writer: Any, trials: MadeUpTrials, **more: Any) -> SearchResult:
     known = more.pop("known", ())
     shown = more.pop("shown", ())
-    options = SearchOptions(**{"metric_calls": 80, "minibatch": 4, **more})
+    options = ImproveOptions(**{"metric_calls": 80, "minibatch": 4, **more})
     return search_prompts(OWN, (READ, COMPARE), trials, writer, options, known=known, shown=shown)
 
 

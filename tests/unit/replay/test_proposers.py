@@ -86,7 +86,8 @@ def test_template_adds_to_the_message_from_the_diagnosis_of_the_step() -> None:
     other = proposed(TemplateProposer(), failure(DIAGNOSIS), 2)
     assert "A mistake to avoid" not in other.text
     assert "it takes the sum over" in other.text
-    assert proposed(ResampleProposer(), failure()) == Repair(strategy="resample", resume_from=1)
+    resampled = proposed(ResampleProposer(), failure())
+    assert (resampled.target, resampled.resume_from) == (RepairTarget.NOTHING, 1)
 
 
 def test_feedback_is_what_the_check_said_without_the_answer() -> None:
@@ -111,8 +112,7 @@ def test_guidance_is_written_by_a_model_that_does_not_see_the_answer() -> None:
     assert (repair.usage.input_tokens, repair.usage.output_tokens) == (7, 5)
     assert "[hidden], got 75.00 EUR" in model.shown
     assert ANSWER not in model.shown
-    with pytest.raises(ReplayError, match="no guidance for step 1"):
-        GuidanceProposer(Model(" ")).propose(failure(), 1)
+    assert GuidanceProposer(Model(" ")).propose(failure(), 1) is None
 
 
 def test_the_llm_writes_the_reply_and_sees_the_run_but_not_the_answer_unless_it_is_shown() -> None:
@@ -123,9 +123,8 @@ def test_the_llm_writes_the_reply_and_sees_the_run_but_not_the_answer_unless_it_
     run = ("What do 3 tickets cost?", "You calculate.", "price(", "25.00", "It is 75.00 EUR.", "the fee is miss")
     assert [shown for shown in run if shown not in model.shown] == []
     assert [hidden for hidden in (ANSWER, "expected") if hidden in model.shown] == []
-    LLMProposer(model, continues=False).propose(failure(reference=ANSWER), 1)
+    LLMProposer(model).propose(failure(reference=ANSWER), 1)
     assert ANSWER in model.shown
-    assert "It is 75.00 EUR." not in model.shown, "how it went on is not shown"
 
 
 @pytest.mark.parametrize("reply", ["", "  \n", "3 * 25 = 75.00 EUR "])

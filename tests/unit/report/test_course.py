@@ -9,7 +9,6 @@ import pytest
 
 from tracer_hooks.report import ReportAttempt, ReportRun, render_html
 from tracer_hooks.report._course import Fold, lane_map, rows_of, stretches
-from tracer_hooks.report._steps import ROLES
 from tracer_hooks.schema import Step, StepInput, StepKind, ToolCall, Trajectory
 
 from ._pages import NOON, diagnosis, page_of
@@ -34,7 +33,7 @@ AGENTS = ("planner", "lisbon", "porto", "faro", "writer")
 
 
 def shape(steps: list[Step]) -> list[list[list[int]]]:
-    return [[[one.index for one in branch.steps] for branch in stretch.branches] for stretch in stretches(steps)]
+    return [[[one.index for one in branch] for branch in stretch] for stretch in stretches(steps)]
 
 
 def test_steps_whose_times_overlap_are_branches_and_each_agent_keeps_to_its_own() -> None:
@@ -62,7 +61,7 @@ def test_the_page_shows_branches_side_by_side_and_the_map_puts_them_above_each_o
     together = page.one("div", "parallel")
     assert "3 branches whose times overlap" in together.text
     assert [branch.one("p", "label").text for branch in together.all("div", "branch")] == ["lisbon", "porto", "faro"]
-    places = {pin.step: pin.x for pin in lane_map(FAN_OUT, AGENTS, {}, (), ROLES, {}).pins}
+    places = {pin["step"].index: pin["x"] for pin in lane_map(FAN_OUT, AGENTS, {}, (), {})["pins"]}
     assert places[1] == places[2] == places[4] < places[3] < places[5]
 
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 MOST_S = 0.5
 """How long a call may be kept waiting; what it does besides takes a part of that at most."""
 _ELSE_S = 0.25
-SAID = "tracer-hooks does not store runs at present"
+SAID = "tracer-hooks does not use the run store at present"
 
 
 @pytest.fixture

@@ -29,7 +29,6 @@ def test_a_directory_that_cannot_be_made(tmp_path: Path) -> None:
         lambda store: store.save(make_run("new")),
         lambda store: store.delete("run-1"),
         lambda store: store.set_attribution("run-1", None),
-        lambda store: store.set_repair("run-1", {}),
     ],
 )
 def test_a_read_only_store_reads_and_refuses_every_change(filled: RunStore, change: Callable[[RunStore], None]) -> None:
