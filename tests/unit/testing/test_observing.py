@@ -41,10 +41,10 @@ def test_a_call_is_observed_and_given_as_it_is_and_afterwards_the_team_is_as_it_
 
 def test_the_adapter_is_found_and_the_capture_can_be_chosen(team: PlainTeam) -> None:
     with observed(team, capture=CaptureConfig()) as observer:
-        team.run("abc")
+        team.run("uvw")
         assert observer.trajectory.framework == "python"
         team.run("xyz")
-    assert "cba" not in repr([dict(span.attributes or {}) for span in observer.spans])
+    assert "wvu" not in repr([dict(span.attributes or {}) for span in observer.spans])
     with pytest.raises(AssertionError, match="saw 2"):
         _ = observer.trajectory
     assert len(observer.trajectories) == 2
