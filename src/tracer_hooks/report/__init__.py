@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from tracer_hooks.report._overview import render_page as render_page
     from tracer_hooks.report._overview import runs_of as runs_of
     from tracer_hooks.report._overview import site_nav as site_nav
-    from tracer_hooks.report._page import IndexEntry as IndexEntry
     from tracer_hooks.report._page import asset as asset
     from tracer_hooks.report._page import draw as draw
     from tracer_hooks.report._page import environment as environment

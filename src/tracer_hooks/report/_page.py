@@ -7,7 +7,6 @@ import functools
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.resources import files
 from itertools import chain
@@ -246,38 +245,29 @@ def environment() -> jinja2.Environment:
     return made
 
 
-@dataclass(frozen=True, kw_only=True)
-class IndexEntry:
-    """One input of a batch: a run with its report, or what was wrong with it."""
+def write_index(path: Path, entries: Sequence[tuple[str, ReportRun | str]]) -> Path:
+    """Write a page that lists ``entries``, and beside it, in ``<name>_files/``, the report of each run.
 
-    source: str
-    """Where it came from."""
-    run: ReportRun | None = None
-    """Its report; None when it could not be read."""
-    problem: str | None = None
-    """Why it could not be read."""
-
-
-def write_index(path: Path, entries: Sequence[IndexEntry]) -> Path:
-    """Write a page that lists ``entries``, and beside it, in ``<name>_files/``, the report of each run."""
+    Args:
+        path: The page.
+        entries: Where each run came from, and its report, or why it could not be read.
+    """
     folder = path.with_name(f"{path.stem}_files")
     rows: list[View] = []
-    for number, entry in enumerate(entries, start=1):
-        found = _attribution(entry)
-        row: View = dict(source=entry.source, page="", found=found, problem=entry.problem or "no diagnosis")
-        if entry.run is not None:
-            row["page"] = quote(f"{folder.name}/{number}.html")
-            write_html(folder / f"{number}.html", entry.run)
-        row["is_named"] = found is not None and found.certainty in ("clear", "likely")
-        if found is not None and not row["is_named"]:
+    for number, (source, run) in enumerate(entries, start=1):
+        found, page, problem = None, "", "no diagnosis"
+        if isinstance(run, str):
+            problem = run
+        else:
+            write_html(folder / f"{number}.html", run)
+            page = quote(f"{folder.name}/{number}.html")
+            found = run.attempts[-1].attribution if run.attempts else None
+        is_named = found is not None and found.certainty in ("clear", "likely")
+        if found is not None and not is_named:
             places = ", ".join(f"step {each.step} ({each.agent})" for each in found.places)
             start = f" Places to start: {places}." if found.certainty is not None and places else ""
-            row["problem"] = f"{found.headline}{start}"
-        rows.append(row)
+            problem = f"{found.headline}{start}"
+        rows.append(dict(source=source, page=page, found=found, is_named=is_named, problem=problem))
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(draw("index.html.j2", rows=rows), encoding="utf-8")
     return path
-
-
-def _attribution(entry: IndexEntry) -> Attribution | None:
-    return entry.run.attempts[-1].attribution if entry.run is not None and entry.run.attempts else None
