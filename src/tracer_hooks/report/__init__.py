@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from tracer_hooks.report._site import WrittenSite as WrittenSite
     from tracer_hooks.report._site import write_site as write_site
     from tracer_hooks.report._trials import repair_line as repair_line
-    from tracer_hooks.report._trials import repair_reason as repair_reason
     from tracer_hooks.report._trials import repair_text as repair_text
 
 __all__ = lazy_names(__name__)
