@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 from opentelemetry import trace
 
 # Read when a framework is imported or a team is built, so set before any test module imports one.
@@ -59,6 +60,10 @@ if "OPENAI_BASE_URL" not in os.environ:
 
 # A full collection of garbage looks at all that lives, and frameworks are a second's look: so seldom, and see below.
 gc.set_threshold(20_000)
+
+# How long an example takes says how busy the machine is.
+settings.register_profile("tests", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("tests")
 
 from tracer_hooks.telemetry._capture import release_logs  # noqa: E402
 

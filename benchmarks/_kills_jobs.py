@@ -158,7 +158,6 @@ class Calibrate(_Job):
     def prepare(self, folder: Path) -> None:
         super().prepare(folder)
         import scipy.optimize  # noqa: F401 - once, not in every child
-        import sklearn.ensemble  # noqa: F401
 
     def work(self, folder: Path, life: int, round_: int, say: Say) -> None:
         from tracer_hooks_lab import CalibrateOptions, Calibrator

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO, Any, NoReturn
 
 _USED_LATER = (
-    "jinja2", "numpy", "openai.resources.chat", "scipy.optimize", "sklearn.tree", "sqlalchemy.dialects.sqlite",
+    "jinja2", "numpy", "openai.resources.chat", "scipy.optimize", "sqlalchemy.dialects.sqlite",
 )  # fmt: skip
 """What commands import when they need it, and what starts no threads and reads no settings: no framework."""
 

@@ -52,7 +52,7 @@ def test_a_fit_is_saved_reported_and_used(command: Command, labels, tmp_path: Pa
     run.write_text(to_json(labelled(77).trajectory))
     diagnosed = command("diagnose", run, "--attributor", out, "--json")
     answer = diagnosed.json["results"][0]
-    assert answer["attributor"].startswith("structural/2+fit")
+    assert answer["attributor"].startswith("structural/3+fit")
     assert answer["step"] == labelled(77).decisive.step
     shown = command("fit", "--labels", labels, "--out", tmp_path / "again")
     assert "12 labelled trajectories, 3 questions" in shown.out

@@ -1,11 +1,13 @@
 import re
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
 import tracer_hooks
 from tracer_hooks.cli.demo import build_team, judge
+from tracer_hooks.cli.doctor import _store
 from tracer_hooks.cli.plugin import DoctorFinding
 from tracer_hooks.errors import install_line
 from tracer_hooks.testing import ScriptedLLM
@@ -67,12 +69,16 @@ def test_doctor(command: Command) -> None:
     shown = command("doctor")
     assert shown.code == 0
     assert "structural" in shown.out
-    (command.folder / "file").write_text("x" * 5_000)
-    for store, works in (("off", True), ("file", False), ("file/runs.sqlite", False)):
-        done = command("doctor", "--json", TRACER_HOOKS_STORE=store)
-        assert done.code == 0
-        (finding,) = [finding for finding in done.json["findings"] if finding["kind"] == "store"]
-        assert finding["works"] is works
+
+
+@pytest.mark.parametrize(("place", "works"), [("off", True), ("file", False), ("file/runs.sqlite", False)])
+def test_doctor_says_whether_the_store_can_be_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, works: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("x" * 5_000)
+    monkeypatch.setenv("TRACER_HOOKS_STORE", place)
+    assert _store().works is works
 
 
 def test_doctor_says_what_holds_the_code_of_answers(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,7 +100,7 @@ def test_doctor_says_what_holds_the_code_of_answers(monkeypatch: pytest.MonkeyPa
 def test_the_demo_in_plain_python(command: Command) -> None:
     began = time.monotonic()
     done = command("demo", "--framework", "python", TRACER_HOOKS_STRICT="1", COLUMNS="200")
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 60
     assert done.code == 0
     assert "model: a script, and no sign of what real ones do" in done.out
     said = " ".join(done.out.split())

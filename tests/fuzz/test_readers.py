@@ -12,7 +12,7 @@ from ._trying import CORPUS, files_of, try_files
 _BRIEF, _LONG = 12, 250
 _KEPT = sorted((path for path in CORPUS.glob("*/*") if path.is_dir()), key=lambda path: (path.parent.name, path.name))
 numbers = st.integers(0, 2**32)
-calm = settings(deadline=None, suppress_health_check=list(HealthCheck))
+calm = settings(suppress_health_check=list(HealthCheck))
 
 
 @pytest.mark.parametrize("name", FORMATS)

@@ -160,7 +160,7 @@ def failed(run: Trajectory) -> Trajectory:
 
 def blamed(run: Trajectory) -> tuple[str | None, str]:
     """The agent found, and what it did in the step found: the index is another where a recording has fewer steps."""
-    found = tracer_hooks.diagnose(failed(run), reference="42")
+    found = tracer_hooks.diagnose(failed(run), expected="42")
     assert not found.abstained, found.abstained_reason
     assert found.step is not None
     return found.agent, run.steps[found.step].content

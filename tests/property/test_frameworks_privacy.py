@@ -148,7 +148,6 @@ def test_nothing_that_was_planted_in_a_frameworks_team_is_written_or_sent(framew
 
     @settings(
         max_examples=20,
-        deadline=None,
         suppress_health_check=list(HealthCheck),
         phases=[Phase.explicit, Phase.reuse, Phase.generate],  # the ways are few, and each example is several runs
     )

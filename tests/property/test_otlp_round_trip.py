@@ -80,7 +80,7 @@ def sorted_reprs(records: list[SpanRecord]) -> list[str]:
 
 
 @pytest.mark.parametrize("form", ["json", "lines", "protobuf"])
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(records=st.lists(spans, min_size=1, max_size=4))
 def test_spans_come_back(tmp_path_factory: Any, form: str, records: list[SpanRecord]) -> None:
     path: Path = tmp_path_factory.mktemp("otlp") / "x"
@@ -91,7 +91,7 @@ def test_spans_come_back(tmp_path_factory: Any, form: str, records: list[SpanRec
     assert sorted_reprs(read_otlp(path)) == sorted_reprs(records)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(values=st.dictionaries(st.text(max_size=5), st.floats() | st.text() | st.integers(), max_size=4))
 def test_both_encodings_say_the_same(tmp_path_factory: Any, values: dict[str, Any]) -> None:
     folder: Path = tmp_path_factory.mktemp("otlp")
@@ -104,7 +104,7 @@ def test_both_encodings_say_the_same(tmp_path_factory: Any, values: dict[str, An
 scalars = st.none() | st.booleans() | st.integers() | st.text(max_size=5)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(value=json_like(scalars | st.floats(), FILE_KEYS, 12))
 def test_any_json_is_read_or_refused_with_an_error(tmp_path_factory: Any, value: object) -> None:
     path: Path = tmp_path_factory.mktemp("any") / "x.json"
@@ -116,7 +116,7 @@ def test_any_json_is_read_or_refused_with_an_error(tmp_path_factory: Any, value:
         assert read_otlp(path)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(data=st.binary(max_size=80))
 def test_any_bytes_are_read_or_refused_with_an_error(tmp_path_factory: Any, data: bytes) -> None:
     path: Path = tmp_path_factory.mktemp("any") / "x.bin"
@@ -124,7 +124,7 @@ def test_any_bytes_are_read_or_refused_with_an_error(tmp_path_factory: Any, data
     assert list(load(path))
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(cut=st.integers(1, 400), records=st.lists(spans, min_size=1, max_size=2))
 def test_a_truncated_file_is_never_silently_short(tmp_path_factory: Any, cut: int, records: list[SpanRecord]) -> None:
     path: Path = tmp_path_factory.mktemp("cut") / "x.json"
@@ -159,7 +159,7 @@ event_names = st.sampled_from(
 )
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(
     spans=st.lists(
         st.tuples(

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tracer_hooks.errors import TrajectoryError
@@ -94,7 +94,6 @@ labeled = st.builds(
 )  # fmt: skip
 
 
-@settings(deadline=None)
 @given(st.lists(trajectories, max_size=3))
 def test_trajectories_come_back_from_a_file(tmp_path_factory: Any, records: list[Trajectory]) -> None:
     path: Path = tmp_path_factory.mktemp("codec") / "x.jsonl"
@@ -103,13 +102,11 @@ def test_trajectories_come_back_from_a_file(tmp_path_factory: Any, records: list
     assert len(path.read_bytes().splitlines()) == len(records)
 
 
-@settings(deadline=None)
 @given(attributions)
 def test_attributions_come_back(record: Attribution) -> None:
     assert from_json(to_json(record), Attribution) == record
 
 
-@settings(deadline=None)
 @given(labeled)
 def test_labelled_trajectories_come_back(record: LabeledTrajectory) -> None:
     assert from_json(to_json(record), LabeledTrajectory) == record
@@ -147,7 +144,6 @@ def test_any_object_becomes_strict_json(value: object) -> None:
     assert to_json_value(plain_value) == plain_value
 
 
-@settings(deadline=None)
 @given(anything, odd)
 def test_records_hold_whatever_a_team_puts_in(content: str, arguments: object) -> None:
     step = Step(index=0, agent="A", content=content, tool_calls=(ToolCall(name="t", arguments=arguments),))  # type: ignore[arg-type]

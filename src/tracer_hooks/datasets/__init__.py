@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from tracer_hooks.datasets._labeled import write_parquet as write_parquet
     from tracer_hooks.datasets._load import FORMATS as FORMATS
     from tracer_hooks.datasets._load import NO_RUN as NO_RUN
+    from tracer_hooks.datasets._load import FilePart as FilePart
     from tracer_hooks.datasets._load import load as load
+    from tracer_hooks.datasets._load import parts_of as parts_of
     from tracer_hooks.datasets._load import runs_of as runs_of
     from tracer_hooks.datasets._near_duplicates import near_duplicates as near_duplicates
-    from tracer_hooks.datasets._parts import FilePart as FilePart
-    from tracer_hooks.datasets._parts import parts_of as parts_of
     from tracer_hooks.datasets._record import LoadedRecord as LoadedRecord
     from tracer_hooks.datasets._record import refused as refused
     from tracer_hooks.datasets._stated import WITHOUT_CONTENT as WITHOUT_CONTENT

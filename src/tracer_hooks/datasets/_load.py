@@ -1,4 +1,4 @@
-"""Reading of files and folders of trajectories in any format: own, paired, traces; bad records are set apart."""
+"""Reading of files and folders of trajectories in any format, whole or in parts; bad records are set apart."""
 
 from __future__ import annotations
 
@@ -6,17 +6,23 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from tracer_hooks._reading import READ_ERRORS, JsonPiece, json_pieces, open_bytes
-from tracer_hooks.datasets._agentrx import agentrx_key, is_agentrx_annotation, is_agentrx_trajectory, read_agentrx
-from tracer_hooks.datasets._labeled import labeled_row, parquet_rows
+from tracer_hooks._reading import READ_ERRORS, JsonPiece, is_packed, json_lines, json_pieces, open_bytes
+from tracer_hooks.datasets._conversations import (
+    agentrx_key,
+    is_agentrx_annotation,
+    is_agentrx_trajectory,
+    read_aegis,
+    read_agentrx,
+    read_whowhen,
+)
+from tracer_hooks.datasets._labeled import labeled_row, parquet_groups, parquet_rows
 from tracer_hooks.datasets._record import LoadedRecord, read_each, read_record, refused, why
 from tracer_hooks.datasets._trail import is_trail_annotation, is_trail_row, is_trail_trace, read_trail, trail_key
-from tracer_hooks.datasets._whowhen import read_aegis, read_whowhen
-from tracer_hooks.errors import ConfigError, TrajectoryError
+from tracer_hooks.errors import ConfigError, DatasetError, TrajectoryError
 from tracer_hooks.schema import KEPT_BESIDE, LabeledTrajectory, Trajectory, from_dict
 from tracer_hooks.telemetry import SpanRecord, assemble, is_otlp, normalise, scan_otlp
 
@@ -239,14 +245,14 @@ def _natural_key(path: Path) -> list[tuple[int, str]]:
 
 def _load_file(path: Path, format: str) -> Iterator[LoadedRecord]:
     if path.suffix == ".parquet":
-        yield from load_parquet(path)
+        yield from _load_parquet(path)
     elif format == "otlp" or (format == "auto" and not _is_text(path)):
         yield from read_traces(path)
     else:
         yield from _load_json(path, format)
 
 
-def load_parquet(path: Path, *, group: int | None = None, first: int = 1) -> Iterator[LoadedRecord]:
+def _load_parquet(path: Path, *, group: int | None = None, first: int = 1) -> Iterator[LoadedRecord]:
     """The runs of a Parquet file, or of one group of its rows, of which ``first`` is the number of its first row."""
     number = 0
     for number, row in enumerate(parquet_rows(path, group=group), start=first):
@@ -284,22 +290,22 @@ def _load_json(path: Path, format: str) -> Iterator[LoadedRecord]:
         yield from _load_document(first, path, format)
         return
     for piece in chain((first, second), pieces):
-        yield load_piece(piece, f"{path}:{piece.line}", format)
+        yield _load_piece(piece, f"{path}:{piece.line}", format)
 
 
 def _load_document(piece: JsonPiece, path: Path, format: str) -> Iterator[LoadedRecord]:
     if not isinstance(piece.value, list):
-        yield load_piece(piece, str(path), format)
+        yield _load_piece(piece, str(path), format)
     elif not piece.value:
         yield refused(path, "the list holds no trajectory")
     elif format == "auto" and all(_reader_of(item, format) is None for item in piece.value):
         yield refused(path, _why_unknown(piece.value[0], "the first item"))
     else:
         for position, item in enumerate(piece.value):
-            yield load_piece(JsonPiece(piece.line, value=item), f"{path}#{position}", format)
+            yield _load_piece(JsonPiece(piece.line, value=item), f"{path}#{position}", format)
 
 
-def load_piece(piece: JsonPiece, source: str, format: str) -> LoadedRecord:
+def _load_piece(piece: JsonPiece, source: str, format: str) -> LoadedRecord:
     """The run in a JSON value, or why there is none."""
     if piece.error is not None:
         return refused(source, f"line {piece.line}: {piece.error}")
@@ -349,3 +355,98 @@ def _why_unknown(value: object, place: str, format: str = "auto") -> str:
     if not isinstance(value, Mapping):
         return f"unknown format: {place} holds {type(value).__name__}, {wanted}"
     return f"unknown format: {place} has the keys {[str(key)[:40] for key in value][:6]}, {wanted}"
+
+
+_PART_BYTES = 1 << 20
+"""Bytes of the lines that are read in one go: a few hundred runs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilePart:
+    """A file or folder, or some of a file's lines or rows; the parts of a file give what the whole gives."""
+
+    path: Path
+    """The file, or a folder that has to be read as a whole."""
+    format: str = "auto"
+    """What it holds; see :func:`load`."""
+    start: int = 0
+    """Its first byte; of Parquet, the number of its group of rows."""
+    stop: int | None = None
+    """Where its lines end; None for a whole file or a group of rows."""
+    first: int = 0
+    """The number of its first line or row, from 1; 0 for a whole file."""
+
+    @property
+    def name(self) -> str:
+        """The part in words that stay the same while the file does."""
+        return f"{self.path}:{self.format}:{self.start}:{self.stop}:{self.first}"
+
+    def load(self) -> Iterator[LoadedRecord]:
+        """Its runs, with the reason in place of those that cannot be read.
+
+        Raises:
+            MissingExtraError: The file is Parquet, and ``tracer-hooks[parquet]`` is not installed.
+        """
+        if not self.first:
+            return load(self.path, format=self.format)  # type: ignore[arg-type]
+        rows = _load_parquet(self.path, group=self.start, first=self.first)
+        return read_each(self.path, self._lines() if self.stop is not None else rows)
+
+    def _lines(self) -> Iterator[LoadedRecord]:
+        assert self.stop is not None
+        for piece in json_lines(self.path, start=self.start, stop=self.stop, first=self.first):
+            yield _load_piece(piece, f"{self.path}:{piece.line}", self.format)
+
+
+def parts_of(path: str | Path, *, format: str = "auto") -> Iterator[FilePart]:
+    """The parts of a file or folder, in order; what cannot be divided, such as a file of spans, is one part.
+
+    Args:
+        path: A file or folder, as :func:`load` takes it.
+        format: What the files hold.
+    """
+    place = Path(path)
+    files = [place] if format in PAIRED or not place.is_dir() else list(files_in(place)) or [place]
+    for file in files:
+        yield from _parts_of_file(file, format)
+
+
+def _parts_of_file(path: Path, format: str) -> Iterator[FilePart]:
+    whole = FilePart(path=path, format=format)
+    try:
+        if path.suffix == ".parquet":
+            sizes = parquet_groups(path)
+            first = 1
+            for number, rows in enumerate(sizes if len(sizes) > 1 else ()):
+                yield FilePart(path=path, format=format, start=number, first=first)
+                first += rows
+            if len(sizes) > 1:
+                return
+        elif format not in PAIRED and _is_long_list(path, format):
+            yield from _parts_of_lines(path, format)
+            return
+    except (DatasetError, TrajectoryError, *READ_ERRORS):
+        pass  # whoever reads it says why it cannot be read
+    yield whole
+
+
+def _is_long_list(path: Path, format: str) -> bool:
+    """Tell whether each line is a run of its own; the spans of one may stand on many lines of a file of spans."""
+    if path.suffix not in (".jsonl", ".ndjson") or path.stat().st_size <= _PART_BYTES or is_packed(path):
+        return False
+    with open(path, "rb") as file:
+        if file.readline(64).strip() in (b"", b"{", b"["):
+            return False
+    return format != "otlp" and not any(is_trace(piece.value) for piece in islice(json_pieces(path), 2))
+
+
+def _parts_of_lines(path: Path, format: str) -> Iterator[FilePart]:
+    start, first = 0, 1
+    with open(path, "rb") as file:
+        while data := file.read(_PART_BYTES):
+            lines = data.count(b"\n")
+            while not data.endswith(b"\n") and (data := file.readline(_PART_BYTES)):
+                lines += data.count(b"\n")
+            stop = file.tell()
+            yield FilePart(path=path, format=format, start=start, stop=stop, first=first)
+            start, first = stop, first + lines

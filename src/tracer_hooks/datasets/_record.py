@@ -1,11 +1,10 @@
-"""One record of a data set, the one boundary where files of strangers are read, and flat conversations as steps."""
+"""One record of a data set, and the one boundary where files of strangers are read."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +13,7 @@ from pydantic import ValidationError
 from tracer_hooks._guard import is_strict
 from tracer_hooks._reading import brief, first_problem, too_many
 from tracer_hooks.errors import ConfigError, MissingExtraError, TracerHooksError, TrajectoryError
-from tracer_hooks.schema import LabeledTrajectory, StepInput, Trajectory, to_json_value, to_text
+from tracer_hooks.schema import LabeledTrajectory, Trajectory, to_json_value, to_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,45 +87,6 @@ def why(error: Exception) -> str:
     if is_strict():
         raise error
     return f"the record is damaged, or of a kind that is not known: {type(error).__name__}: {error}"
-
-
-_ROLE = re.compile(r"^(?P<speaker>.*?)\s*\((?P<note>[^()]*)\)\s*$", re.DOTALL)
-
-
-def broadcast_inputs(speakers: Sequence[str]) -> list[tuple[StepInput, ...]]:
-    """Return what each turn saw when all speak in one room: every turn since the same speaker's last one.
-
-    Names and positions only; the texts stand in the steps.
-    """
-    if reason := too_many(speakers):
-        raise TrajectoryError(reason)
-    last: dict[str, int] = {}
-    inputs = []
-    seen = [StepInput(source=speaker, step=position) for position, speaker in enumerate(speakers)]
-    for position, speaker in enumerate(speakers):
-        since = last.get(speaker, -1) + 1
-        inputs.append(tuple(seen[since:position]))
-        last[speaker] = position
-    return inputs
-
-
-def turn_of(entry: object, place: str) -> tuple[str, str | None]:
-    """Return who speaks in a message, and whom the turn is handed to.
-
-    The speaker stands under ``name``, else under ``role`` with a note behind it, ``(thought)`` or ``(-> WebSurfer)``.
-    """
-    if not isinstance(entry, Mapping):
-        raise TrajectoryError(f"{place} must be an object, got {type(entry).__name__}")
-    if entry.get("name"):
-        return to_text(entry["name"]), None
-    role = to_text(entry.get("role") or "")
-    if not role:
-        raise TrajectoryError(f"{place} names no speaker: expected 'name' or 'role'")
-    match = _ROLE.match(role)
-    if match is None or not match["speaker"]:
-        return role, None
-    note = match["note"].strip()
-    return match["speaker"], note.removeprefix("->").strip() or None if note.startswith("->") else None
 
 
 def content_text(content: object) -> str:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tracer_hooks.frameworks._instructions import RewriteInstructions as RewriteInstructions
     from tracer_hooks.frameworks._instructions import rewritten_instructions as rewritten_instructions
     from tracer_hooks.frameworks._instructions import with_instructions as with_instructions
+    from tracer_hooks.frameworks._intervention import AskedModel as AskedModel
     from tracer_hooks.frameworks._intervention import Intervention as Intervention
     from tracer_hooks.frameworks._intervention import Interventions as Interventions
     from tracer_hooks.frameworks._intervention import ModelRequest as ModelRequest
@@ -37,10 +38,12 @@ if TYPE_CHECKING:
     from tracer_hooks.frameworks._intervention import after_model as after_model
     from tracer_hooks.frameworks._intervention import after_stream as after_stream
     from tracer_hooks.frameworks._intervention import after_tool as after_tool
+    from tracer_hooks.frameworks._intervention import ask_model as ask_model
     from tracer_hooks.frameworks._intervention import before_model as before_model
     from tracer_hooks.frameworks._intervention import before_tool as before_tool
     from tracer_hooks.frameworks._intervention import changed_texts as changed_texts
     from tracer_hooks.frameworks._intervention import may_change_replies as may_change_replies
+    from tracer_hooks.frameworks._intervention import tool_request as tool_request
     from tracer_hooks.frameworks._patching import ClassPatches as ClassPatches
     from tracer_hooks.frameworks._patching import PatchSet as PatchSet
     from tracer_hooks.frameworks._patching import attach as attach

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
+from tracer_hooks import semconv
 from tracer_hooks._guard import report, warn_once
 from tracer_hooks.errors import ReplayError
 from tracer_hooks.schema import to_json_value
-from tracer_hooks.telemetry import ChatReply, Message, RunInvocation, enclosing_agent, message_text
+from tracer_hooks.telemetry import (
+    ChatInvocation,
+    ChatReply,
+    Message,
+    RunInvocation,
+    ToolInvocation,
+    enclosing_agent,
+    message_text,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -223,6 +232,44 @@ def before_model(run: RunInvocation, request: ModelRequest) -> ModelRequest | Ch
     return answer
 
 
+@dataclass(frozen=True, kw_only=True)
+class AskedModel:
+    """Answer to asking before a model call."""
+
+    request: ModelRequest
+    """The request, with the changes that the record shows."""
+    reply: ChatReply | None = None
+    """The reply in place of the call."""
+    texts: Mapping[int, str] = field(default_factory=dict)
+    """Texts to put into the native messages, by position."""
+
+
+def ask_model(chat: ChatInvocation, tools: Iterable[str], *, told: tuple[str, ...] = ()) -> AskedModel:
+    """Ask the run's intervention before a model call that is open; what it changes goes into the record. For adapters.
+
+    Args:
+        chat: The call.
+        tools: Names of the tools that the model is offered.
+        told: The agent's instructions, as far as the framework knows them.
+    """
+    request = ModelRequest(
+        agent=chat.agent.spec.name,
+        model=chat.name,
+        messages=tuple(chat.attributes.get(semconv.INPUT_MESSAGES) or ()),
+        tools=tuple(tools),
+        step=chat.step,
+        told=told,
+    )
+    answer = before_model(chat.run, request)
+    if answer is None or isinstance(answer, ChatReply):
+        return AskedModel(request=request, reply=answer)
+    texts = changed_texts(request.messages, answer.messages)
+    if answer.covert:
+        return AskedModel(request=request, texts=texts)
+    chat.set(semconv.INPUT_MESSAGES, list(answer.messages))
+    return AskedModel(request=answer, texts=texts)
+
+
 def after_model(run: RunInvocation, request: ModelRequest, reply: ChatReply) -> ChatReply:
     """Ask the run's intervention after a model call; gives the reply to use. For adapters."""
     return _ask(run, "after_model", request, reply) or reply
@@ -253,6 +300,17 @@ def after_stream(run: RunInvocation, request: ModelRequest, reply: ChatReply) ->
             "changes_replies = True in its class",
             name,
         )
+
+
+def tool_request(call: ToolInvocation) -> ToolRequest:
+    """Return the request that the run's intervention is given for a tool call that is open. For adapters."""
+    return ToolRequest(
+        agent=str(call.attributes.get(semconv.AGENT_NAME)),
+        name=call.name,
+        arguments=to_json_value(call.attributes.get(semconv.TOOL_CALL_ARGUMENTS)),
+        call_id=call.attributes.get(semconv.TOOL_CALL_ID),
+        step=call.step,
+    )
 
 
 def before_tool(run: RunInvocation, request: ToolRequest) -> ToolRequest | ToolReply | None:

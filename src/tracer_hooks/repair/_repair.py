@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import Field, model_validator
 
 from tracer_hooks.errors import ConfigError
-from tracer_hooks.schema import DecisiveStep, Record, RunOutcome, Text, Trajectory, Usage
+from tracer_hooks.schema import Record, RunOutcome, Text, Trajectory, Usage
 
 _LONGEST_WAIT = 30.0
 
@@ -139,31 +139,10 @@ class RepairLog(Record):
     def passed_from(self) -> int | None:
         """The step that the recovered run was resumed at, with all before it as it was; else None.
 
-        It passed once, which may be luck: see :attr:`verified`.
+        It passed once, which may be luck: :func:`tracer_hooks.find_decisive_step` makes as many runs as it takes.
         """
         last = self.trials[-1] if self.recovered else None
         return last.repair.resume_from if last is not None and not last.left_record else None
-
-    @property
-    def verified(self) -> DecisiveStep | None:
-        """The step that the recovered run was resumed at, where a control failed; the reason has the counts.
-
-        A control is a run that was resumed at the same step and told nothing, or at another step. None without one:
-        :func:`tracer_hooks.find_decisive_step` makes as many as it takes.
-        """
-        step = self.passed_from
-        agent = self.trials[-1].repair.agent if step is not None else None
-        if step is None or agent is None:
-            return None
-        kept = [trial for trial in self.trials if trial.repair.resume_from is not None and not trial.left_record]
-        told = [trial for trial in kept if trial.repair.resume_from == step and not trial.repair.is_untold]
-        controls = [trial for trial in kept if trial not in told]
-        if not controls or any(trial.passed for trial in controls):
-            return None
-        passed = sum(trial.passed for trial in told)
-        reason = f"passed {passed} of {len(told)} times when resumed at step {step} and told something, "
-        reason += f"0 of {len(controls)} when told nothing there, or resumed at another step"
-        return DecisiveStep(agent=agent, step=step, reason=reason)
 
     @property
     def usage(self) -> Usage:

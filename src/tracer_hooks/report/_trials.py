@@ -114,12 +114,12 @@ def what_it_shows(log: RepairLog) -> str:
         return "A run from scratch that passes does not say where the failed one went wrong."
     if last.left_record:
         return "The run that passed did not keep to the record before the step it resumed at: it verifies no step."
-    if log.verified is not None:
-        return f"{capital(log.verified.reason or '')}. So few runs may be luck."
     there = [trial for trial in log.trials if trial.repair.resume_from == step and was_run(trial)]
     passes = sum(trial.passed for trial in there)
     often = "once" if passes == len(there) == 1 else f"{passes} of {len(there)} times"
-    return f"Passed when resumed at step {step}, {often}. That may be luck: nothing was run beside it to compare with."
+    kept = [trial for trial in log.trials[:-1] if trial.repair.resume_from is not None and not trial.left_record]
+    why = "so few runs show no step" if kept else "nothing was run beside it to compare with"
+    return f"Passed when resumed at step {step}, {often}. That may be luck: {why}."
 
 
 def sentence(text: str) -> str:

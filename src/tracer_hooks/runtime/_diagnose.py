@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, overload
@@ -27,7 +26,6 @@ def diagnose(
     outcome: str | RunOutcome | None = None,
     reason: str | None = None,
     expected: str | None = None,
-    reference: str | None = None,
     explain: bool | JudgeOptions = False,
 ) -> Attribution: ...
 
@@ -40,7 +38,6 @@ def diagnose(
     outcome: str | RunOutcome | None = None,
     reason: str | None = None,
     expected: str | None = None,
-    reference: str | None = None,
     explain: bool | JudgeOptions = False,
 ) -> list[Attribution]: ...
 
@@ -52,7 +49,6 @@ def diagnose(
     outcome: str | RunOutcome | None = None,
     reason: str | None = None,
     expected: str | None = None,
-    reference: str | None = None,
     explain: bool | JudgeOptions = False,
 ) -> Attribution | list[Attribution]:
     """Tell which agent, at which step, made the run fail.
@@ -69,7 +65,6 @@ def diagnose(
         expected: The expected answer, which the attributor may use. Without ``outcome`` it also decides: a final answer
             that differs from it makes the run a failed one, and one that agrees makes a run of unknown outcome a
             succeeded one. An answer that stands in a file is never shown to the attributor.
-        reference: The former name of ``expected``; deprecated.
         explain: Also have the judge's model say what each diagnosis means, in ``attribution.explanation``; True takes
             its settings from the environment. Where that fails, one line is logged.
 
@@ -81,11 +76,6 @@ def diagnose(
         ConfigError: No attributor has this name, no model explains, or what is said of the run contradicts itself.
         AttributionError: The attributor named an agent or a step that the run does not have.
     """
-    if reference is not None:
-        if expected is not None:
-            raise ConfigError("expected= and reference= are both given, expected one: reference= is the former name")
-        warnings.warn("diagnose(reference=...) is now diagnose(expected=...)", DeprecationWarning, stacklevel=2)
-        expected = reference
     stated = OutcomeOverride(outcome=_outcome(outcome), reason=reason, expected=expected)
     chosen, explained, emitter = get_attributor(attributor), explainer(explain), LateEmitter()
 

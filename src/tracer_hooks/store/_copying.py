@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
 from tracer_hooks.errors import StoreError
 from tracer_hooks.schema import Record, Text
-from tracer_hooks.store._place import Database, Store, add_row
+from tracer_hooks.store._place import Store, add_row
 from tracer_hooks.store._prompt_store import PromptStore
 from tracer_hooks.store._run_store import Writing, row_columns
 from tracer_hooks.store._tables import (
@@ -20,6 +20,9 @@ from tracer_hooks.store._tables import (
     prompt_versions,
     runs,
 )
+
+if TYPE_CHECKING:
+    from tracer_hooks.store._place import Database
 
 _PAGE = 500
 """Ids that are compared at a time."""

@@ -70,7 +70,7 @@ class SqliteDatabase:
 
     @contextmanager
     def write(self, doing: str, *, alone: bool = True) -> Iterator[sa.Connection]:
-        """A transaction that holds the write lock, so that whoever writes is alone."""
+        """A transaction that holds the write lock: whoever writes is ``alone``, and what was read stays true."""
         if self._read_only:
             raise refuse_write(doing, str(self._path))
         with self._errors(doing), self._begun(writes=True) as connection:

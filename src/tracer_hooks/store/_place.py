@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, Self, cast
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
 
 import sqlalchemy as sa
 
@@ -16,51 +15,16 @@ from tracer_hooks.errors import StoreError
 if TYPE_CHECKING:
     from sqlalchemy.dialects import sqlite
 
+    from tracer_hooks.store._database import SqliteDatabase
+    from tracer_hooks.store._postgres import PostgresDatabase
+
+    Database: TypeAlias = SqliteDatabase | PostgresDatabase
+    """Tables that several threads and processes may use at once. Every method raises :class:`StoreError`; what is done,
+    ``doing``, completes "cannot ..." in it."""
+
 _FILE = "runs.sqlite"
 _LOCK = 0x7261636572
 """Number of the lock of those who want to be alone, in a database of a server; of nobody else's, one hopes."""
-
-
-class Database(Protocol):
-    """Tables that several threads and processes may use at once. Every method raises :class:`StoreError`."""
-
-    dialect: str
-    """SQLAlchemy's name of its kind."""
-
-    def exists(self) -> bool:
-        """Tell whether there is a store, without making one."""
-
-    def write(self, doing: str, *, alone: bool = False) -> AbstractContextManager[sa.Connection]:
-        """A transaction that may change something; ``doing`` completes "cannot ..." in an error.
-
-        Args:
-            doing: What is done.
-            alone: Whether no other such block goes on meanwhile, so that what was read stays true until it is written.
-        """
-
-    def read(self, doing: str) -> AbstractContextManager[sa.Connection]:
-        """A transaction that sees one state of the store and waits for no writer."""
-
-    def part(self, connection: sa.Connection, *, unread: bool = False) -> AbstractContextManager[None]:
-        """A part of a transaction, taken back unless the database is to blame; in one ``unread`` nothing is read."""
-
-    def is_to_blame(self, error: BaseException) -> bool:
-        """Tell whether an error speaks of the database, and not of the values that it was given."""
-
-    def execute(self, connection: sa.Connection, statement: sa.Insert, values: dict[str, Any]) -> None:
-        """Run a statement that every stored run pays for; the same object each time."""
-
-    def probe(self, doing: str) -> None:
-        """Find out whether something could be written, without a change."""
-
-    def wipe(self, *, compact: bool) -> bool:
-        """Take what was deleted out of the files as well; says whether it is out of them."""
-
-    def close_idle(self) -> None:
-        """Close the connection that is kept for the next block, if there is one."""
-
-    def close(self) -> None:
-        """Let go of everything; a later block connects anew."""
 
 
 class Store:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
-from pydantic import AwareDatetime, Field, ValidationError
+from pydantic import AwareDatetime, Field
 
 from tracer_hooks.errors import StoreError
 from tracer_hooks.schema import Json, Record, Text, to_json_value
@@ -156,21 +156,8 @@ def prompt_diff(before: str, after: str, *, before_name: str = "before", after_n
 _PLAIN = ["team", "number", "parent", "team_name", "framework", "state", "reason"]
 
 
-class PromptContent(Record):
-    """Content of a version: set when it is proposed, and never changed."""
-
-    texts: dict[Text, Text]
-    """The new instructions by agent."""
-    own: dict[Text, Text]
-    """The team's own instructions of the same agents."""
-    provenance: dict[str, Json]
-    """Where it comes from."""
-
-
-def content_for(
-    team: str, texts: Mapping[str, str], own: Mapping[str, str], provenance: Mapping[str, Json]
-) -> PromptContent:
-    """Content of a new version."""
+def expect_texts(team: str, texts: Mapping[str, str], own: Mapping[str, str]) -> None:
+    """Make sure that a version can be made of them."""
     if not team:
         raise StoreError("team is '', expected the team's fingerprint. Next: pass fingerprint(framework, team name)")
     if not texts:
@@ -185,48 +172,30 @@ def content_for(
             f"own has the agents {sorted(own)!r}, expected those of texts, {sorted(texts)!r}. "
             "Next: pass the team's own instructions of each agent"
         )
-    plain: Any = to_json_value(dict(provenance))
-    return PromptContent(texts=dict(texts), own=dict(own), provenance=plain)
 
 
-def pack_content(content: PromptContent) -> bytes:
-    """``content`` as one column."""
-    return pack(content.model_dump_json())
+def pack_json(value: Mapping[str, Any]) -> bytes:
+    """``value`` as one column."""
+    return pack(json.dumps(to_json_value(dict(value))))
 
 
-def content_of(row: Mapping[Any, Any]) -> PromptContent:
-    """Return the content of the version in ``row``."""
+def json_in(row: Mapping[Any, Any], column: str) -> dict[str, Any]:
+    """The value of such a column."""
     try:
-        return PromptContent.model_validate_json(unpack(row["content"]))
-    except ValueError as error:
-        raise _damaged(row, error) from error
-
-
-def pack_evidence(evidence: Mapping[str, Json]) -> bytes:
-    """``evidence`` as one column."""
-    return pack(json.dumps(to_json_value(dict(evidence))))
-
-
-def evidence_of(row: Mapping[Any, Any]) -> dict[str, Json]:
-    """The evidence in ``row``."""
-    try:
-        found: dict[str, Json] = json.loads(unpack(row["evidence"]))
-    except ValueError as error:
+        found: dict[str, Any] = dict(json.loads(unpack(row[column])))
+    except (ValueError, TypeError) as error:
         raise _damaged(row, error) from error
     return found
 
 
 def version_of(row: Mapping[Any, Any], *, is_pinned: bool, tallies: Mapping[str, PromptTally]) -> PromptVersion:
     """The version in ``row``."""
-    content = content_of(row)
-    accepted = row["accepted_us"]
+    content, accepted = json_in(row, "content"), row["accepted_us"]
     try:
         return PromptVersion(
             **{name: row[name] for name in _PLAIN},
-            texts=content.texts,
-            own=content.own,
-            provenance=content.provenance,
-            evidence=evidence_of(row),
+            **content,
+            evidence=json_in(row, "evidence"),
             is_pinned=is_pinned,
             created_at=from_microseconds(row["created_us"]),
             changed_at=from_microseconds(row["changed_us"]),
@@ -234,21 +203,14 @@ def version_of(row: Mapping[Any, Any], *, is_pinned: bool, tallies: Mapping[str,
             trial=tallies.get(PromptPhase.TRIAL, PromptTally()),
             live=tallies.get(PromptPhase.LIVE, PromptTally()),
         )
-    except (ValidationError, OverflowError) as error:
+    except (ValueError, TypeError, OverflowError) as error:
         raise _damaged(row, error) from error
 
 
 def outcome_columns(outcome: PromptOutcome) -> dict[str, Any]:
     """``outcome`` as column values."""
-    return {
-        "run_id": outcome.run_id,
-        "arm": outcome.arm.value,
-        "phase": outcome.phase.value,
-        "passed": outcome.passed,
-        "score": outcome.score,
-        "counted_us": to_microseconds(outcome.counted_at),
-        "task": outcome.task,
-    }
+    told = outcome.model_dump(mode="json", exclude={"counted_at"})
+    return {**told, "counted_us": to_microseconds(outcome.counted_at)}
 
 
 def outcome_of(row: Mapping[Any, Any]) -> PromptOutcome:

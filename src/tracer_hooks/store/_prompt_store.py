@@ -11,25 +11,22 @@ from typing import Any
 import sqlalchemy as sa
 
 from tracer_hooks.errors import StoreError
-from tracer_hooks.schema import Json, to_text
+from tracer_hooks.schema import Json, to_json_value, to_text
 from tracer_hooks.store._packing import to_microseconds
 from tracer_hooks.store._place import Store, add_row, insert_into, wait_for_others
 from tracer_hooks.store._prompt_records import (
-    PromptContent,
     PromptEvent,
     PromptOutcome,
     PromptPhase,
     PromptState,
     PromptTally,
     PromptVersion,
-    content_for,
-    content_of,
     event_of,
-    evidence_of,
+    expect_texts,
+    json_in,
     outcome_columns,
     outcome_of,
-    pack_content,
-    pack_evidence,
+    pack_json,
     version_of,
 )
 from tracer_hooks.store._tables import (
@@ -94,7 +91,8 @@ class PromptStore(Store):
         Raises:
             StoreError: There is no text, an empty one, or ``own`` has other agents.
         """
-        content = content_for(team, texts, own, provenance)
+        expect_texts(team, texts, own)
+        content: Any = to_json_value({"texts": dict(texts), "own": dict(own), "provenance": dict(provenance)})
         with self._database.write("propose prompts", alone=True) as connection:
             parent = _team_prompts(connection, team).current
             same = _undecided(connection, team, content, parent)
@@ -113,8 +111,8 @@ class PromptStore(Store):
                 "reason": "",
                 "created_us": now,
                 "changed_us": now,
-                "content": pack_content(content),
-                "evidence": pack_evidence({}),
+                "content": pack_json(content),
+                "evidence": pack_json({}),
             }
             connection.execute(prompt_versions.insert().values(values))
             _note(connection, team, number, "proposed", "", now)
@@ -320,13 +318,13 @@ def count_run(connection: sa.Connection, team: str, number: int, outcome: Prompt
     return True
 
 
-def _undecided(connection: sa.Connection, team: str, new: PromptContent, parent: int | None) -> int | None:
+def _undecided(connection: sa.Connection, team: str, new: Mapping[str, Any], parent: int | None) -> int | None:
     """The version with the same texts and parent that is neither accepted nor rolled back."""
     columns = prompt_versions.c
     statement = sa.select(prompt_versions).where(columns.team == team, columns.state.in_(_UNDECIDED))
     for found in connection.execute(statement.order_by(columns.number)).mappings():
-        content = content_of(found)
-        if found["parent"] == parent and (content.texts, content.own) == (new.texts, new.own):
+        content = json_in(found, "content")
+        if found["parent"] == parent and all(content.get(name) == new[name] for name in ("texts", "own")):
             return int(found["number"])
     return None
 
@@ -348,7 +346,7 @@ def _move(
     if state is PromptState.ACCEPTED:
         values["accepted_us"] = now
     if evidence:
-        values["evidence"] = pack_evidence({**evidence_of(found), **evidence})
+        values["evidence"] = pack_json({**json_in(found, "evidence"), **evidence})
     columns = prompt_versions.c
     connection.execute(
         prompt_versions.update()

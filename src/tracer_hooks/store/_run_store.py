@@ -17,7 +17,7 @@ from tracer_hooks.config import Retention
 from tracer_hooks.errors import StoreError
 from tracer_hooks.schema import Attribution, RunKind, RunOutcome
 from tracer_hooks.store._packing import DAY_US, EPOCH_DAY, from_microseconds, to_microseconds
-from tracer_hooks.store._place import Database, Store, add_row, cause_of, insert_into
+from tracer_hooks.store._place import Store, add_row, cause_of, insert_into
 from tracer_hooks.store._prompt_store import count_run
 from tracer_hooks.store._records import (
     SUMMARY_TASK_CHARS,
@@ -35,6 +35,7 @@ from tracer_hooks.store._records import (
 from tracer_hooks.store._tables import ADDED_IN, prompt_outcomes, runs, version_of_file
 
 if TYPE_CHECKING:
+    from tracer_hooks.store._place import Database
     from tracer_hooks.store._prompt_records import PromptOutcome
 
 _MATCHES_SHOWN = 5

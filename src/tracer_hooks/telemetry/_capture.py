@@ -407,10 +407,6 @@ class Capture:
             result.update({key: self.record_policy.value(value) for key, value in content.items()})
         return result
 
-    def message(self, text: str) -> str:
-        """An exception's message as it may be exported, cut to size; empty where no content is."""
-        return self.cut(self.export_policy.text(text))
-
     def cut(self, text: str) -> str:
         """``text`` cut to the size that one exported attribute may have."""
         return cut_text(text, self.config.max_attribute_bytes)

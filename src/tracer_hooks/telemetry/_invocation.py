@@ -44,7 +44,7 @@ OTHERS_SILENT = dict.fromkeys(("suppress_instrumentation", "suppress_language_mo
 def suppressed() -> Iterator[None]:
     """Within the block neither we nor other instrumentations trace: for the attributor's and rewriter's own calls."""
     with unrecorded():
-        otel_context.attach(quiet(otel_context.get_current()))
+        otel_context.attach(otel_context.Context({**otel_context.get_current(), **OTHERS_SILENT}))
         yield
 
 
@@ -57,11 +57,6 @@ def unrecorded() -> Iterator[None]:
         yield
     finally:
         otel_context.attach(previous)
-
-
-def quiet(context: otel_context.Context) -> otel_context.Context:
-    """``context`` in which other instrumentations stay silent."""
-    return otel_context.Context({**context, **OTHERS_SILENT})
 
 
 def is_suppressed(context: otel_context.Context | None = None) -> bool:
@@ -230,7 +225,8 @@ class Invocation:
         kept = _exception_attributes(error, capture.record_policy, capture.record_policy.text(to_text(error)))
         self._events.append(SpanEvent(name=semconv.EVENT_EXCEPTION, time_ns=time.time_ns(), attributes=kept))
         if self.span.is_recording():
-            exported = _exception_attributes(error, capture.export_policy, capture.message(to_text(error)))
+            message = capture.cut(capture.export_policy.text(to_text(error)))
+            exported = _exception_attributes(error, capture.export_policy, message)
             if not capture.export_policy.blocks_all:
                 stack = to_text("".join(traceback.format_exception(error)))[-_MAX_STACK_READ:]
                 # Cut after redaction: half a secret is recognised by no pattern.

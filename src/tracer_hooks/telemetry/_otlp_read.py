@@ -67,12 +67,8 @@ _OTHER_SIGNALS = ("resourceMetrics", "resourceLogs", "resource_metrics", "resour
 _EXPECTED = "expected OTLP (JSON, JSON lines or protobuf) or the SDK's console span JSON"
 
 
-@dataclass(frozen=True, slots=True)
-class _Scope:
-    """Instrumentation that emitted spans."""
-
-    name: str = ""
-    schema_url: str = ""
+_Around = Mapping[str, Any]
+"""What the resource and the scope around spans say of each of them, by the fields of a :class:`SpanRecord`."""
 
 
 class _DamagedError(ValueError):
@@ -146,7 +142,7 @@ def decode_spans(nodes: Iterable[object], place: str) -> OtlpContent:
         nodes: The spans.
         place: Where they come from; errors begin with it.
     """
-    parts = (_scan_span(node, f"{place}, span {number}", {}, _Scope()) for number, node in enumerate(nodes))
+    parts = (_scan_span(node, f"{place}, span {number}", {}) for number, node in enumerate(nodes))
     return _sorted_out(chain.from_iterable(parts))
 
 
@@ -211,7 +207,7 @@ def _scan_value(value: object, place: str) -> Iterator[SpanRecord | str]:
 
 def _scan_request(value: Mapping[str, Any], place: str) -> Iterator[SpanRecord | str]:
     if _is_span(value):
-        yield from _scan_span(value, place, {}, _Scope())
+        yield from _scan_span(value, place, {})
         return
     try:
         groups = [value] if first_present(value, *_SCOPE_SPANS) is not None else _items(value, _RESOURCE_SPANS, place)
@@ -236,27 +232,32 @@ def _scan_scope(scope: object, place: str, resource: Mapping[str, Any]) -> Itera
         origin = (
             first_present(_mapping(scope, place), "scope", "instrumentationLibrary", "instrumentation_library") or {}
         )
-        name = str(_mapping(origin, f"{place}.scope").get("name") or "")
-        emitter = _Scope(name, str(first_present(_mapping(scope, place), "schemaUrl", "schema_url") or ""))
+        around = {
+            "resource": resource,
+            "scope": str(_mapping(origin, f"{place}.scope").get("name") or ""),
+            "schema_url": str(first_present(_mapping(scope, place), "schemaUrl", "schema_url") or ""),
+        }
     except _DamagedError as error:
         yield str(error)
         return
     for number, span in enumerate(spans):
-        yield from _scan_span(span, f"{place}.spans[{number}]", resource, emitter)
+        yield from _scan_span(span, f"{place}.spans[{number}]", around)
 
 
-def _scan_span(span: object, place: str, resource: Mapping[str, Any], scope: _Scope) -> Iterator[SpanRecord | str]:
+def _scan_span(span: object, place: str, around: _Around) -> Iterator[SpanRecord | str]:
     try:
-        yield _decode_span(_mapping(span, place), place, resource, scope)
+        yield _decode_span(_mapping(span, place), place, around)
     except _DamagedError as error:
         yield str(error)
     except (ValueError, TypeError, OverflowError, RecursionError) as error:
         yield f"{place}: {error}"
 
 
-def _decode_span(node: Mapping[str, Any], place: str, resource: Mapping[str, Any], scope: _Scope) -> SpanRecord:
+def _decode_span(node: Mapping[str, Any], place: str, around: _Around) -> SpanRecord:
     trace_id, span_id = _identify(node, place)
     status = _mapping(node.get("status") or {}, f"{place}.status")
+    if "resource" in node:
+        around = {**around, "resource": _attributes(node["resource"], f"{place}.resource")}
     return SpanRecord(
         trace_id=trace_id,
         span_id=span_id,
@@ -270,9 +271,7 @@ def _decode_span(node: Mapping[str, Any], place: str, resource: Mapping[str, Any
         status_message=str(first_present(status, "message", "description") or ""),
         events=tuple(_decode_event(_mapping(event, place)) for event in _items(node, ("events",), place)),
         links=tuple(_decode_link(_mapping(link, place), place) for link in _items(node, ("links",), place)),
-        resource=_attributes(node["resource"], f"{place}.resource") if "resource" in node else resource,
-        scope=scope.name,
-        schema_url=scope.schema_url,
+        **around,
     )
 
 

@@ -50,17 +50,6 @@ _ports_given: set[int] = set()
 
 
 @dataclass(frozen=True)
-class HttpRequest:
-    """A request with its whole body."""
-
-    method: str
-    path: str
-    """Path without the query."""
-    headers: Mapping[str, str]
-    body: bytes = b""
-
-
-@dataclass(frozen=True)
 class HttpReply:
     """An answer, whole (`body`) or streamed (`frames`)."""
 
@@ -79,8 +68,8 @@ class HttpReply:
     """Part of the body, or of the frames, that is sent; below 1 the connection breaks off there, at 0 unanswered."""
 
 
-Respond: TypeAlias = Callable[[HttpRequest], HttpReply]
-"""Gives the answer to a request; called from one thread a connection."""
+Respond: TypeAlias = Callable[[str, str, Mapping[str, str], bytes], HttpReply]
+"""Gives the answer to a request: method, path without query, headers, body. Called from one thread a connection."""
 
 
 class LoopbackServer:
@@ -219,8 +208,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Write nothing: stderr belongs to the program under test."""
 
     def _answer(self, body: bytes) -> None:
-        request = HttpRequest(self.command, self.path.partition("?")[0], dict(self.headers.items()), body)
-        reply = self.server.respond(request)
+        reply = self.server.respond(self.command, self.path.partition("?")[0], dict(self.headers.items()), body)
         if reply.delay_s and self.server.closing.wait(reply.delay_s):
             self.close_connection = True
         elif reply.sent <= 0:
@@ -316,7 +304,6 @@ class ScriptedLLM:
         self.model = model
         self._script = Script(tuple(rules), replies, default)
         self._lock = threading.Lock()
-        self._arrived = 0
         self._requests: list[ScriptedRequest] = []
         self._unmatched: list[ScriptedRequest] = []
         self._script_errors: list[Exception] = []
@@ -363,7 +350,6 @@ class ScriptedLLM:
     def reset(self) -> None:
         """Forget all requests and start the script from its beginning; the port stays."""
         with self._lock:
-            self._arrived = 0
             self._requests.clear()
             self._unmatched.clear()
             self._script_errors.clear()
@@ -390,21 +376,21 @@ class ScriptedLLM:
         """Name the server by its address."""
         return f"ScriptedLLM(base_url={self.base_url!r}, calls={self.calls})"
 
-    def _respond(self, http: HttpRequest) -> HttpReply:
-        if http.method == "POST" and http.path in _ENDPOINTS:
-            return self._complete(http)
-        if http.method == "GET" and http.path == "/health":
+    def _respond(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> HttpReply:
+        if method == "POST" and path in _ENDPOINTS:
+            return self._complete(_ENDPOINTS[path], headers, body)
+        if method == "GET" and path == "/health":
             return _json(200, {"status": "ok"})
-        if http.method == "GET" and http.path == "/v1/models":
+        if method == "GET" and path == "/v1/models":
             entry = {"id": self.model, "object": "model", "created": CREATED, "owned_by": "scripted"}
             return _json(200, {"object": "list", "data": [entry]})
-        served = ", ".join(f"POST {path}" for path in _ENDPOINTS)
-        message = f"{http.method} {http.path} is not served here, expected {served}, GET /v1/models or GET /health."
+        served = ", ".join(f"POST {known}" for known in _ENDPOINTS)
+        message = f"{method} {path} is not served here, expected {served}, GET /v1/models or GET /health."
         return _json(404, error_body(404, message))
 
-    def _complete(self, http: HttpRequest) -> HttpReply:
+    def _complete(self, endpoint: str, headers: Mapping[str, str], body: bytes) -> HttpReply:
         try:
-            request = self._record(http)
+            request = self._record(endpoint, headers, body)
         except MalformedRequestError as error:
             return _json(400, error_body(400, str(error)))
         try:
@@ -421,14 +407,13 @@ class ScriptedLLM:
             message = f"The script failed on this request with {error!r}; see ScriptedLLM.script_errors."
             return _json(400, error_body(400, message, code="script_error"))
 
-    def _record(self, http: HttpRequest) -> ScriptedRequest:
+    def _record(self, endpoint: str, headers: Mapping[str, str], body: bytes) -> ScriptedRequest:
         try:
-            raw = json.loads(http.body)
+            raw = json.loads(body)
         except ValueError as error:
             raise MalformedRequestError(f"The body is not JSON: {error}.") from error
         with self._lock:
-            request = read_request(self._arrived, _ENDPOINTS[http.path], raw, http.headers)
-            self._arrived += 1
+            request = read_request(len(self._requests), endpoint, raw, headers)
             self._requests.append(request)
         return request
 

@@ -101,7 +101,7 @@ def test_one_call_builds_fits_measures_and_stores(calibrated: Calibration, monke
     assert {row.group for row in result.report.rows} == {"natural failures", "injected faults"}
     run = tracer_hooks.run(team_builder(slips=1), TASKS[0].text, check=is_right, store="off")
     assert run.attribution is not None
-    assert run.attribution.attributor.startswith("structural/2+fit"), "hook finds the fitted attributor by itself"
+    assert run.attribution.attributor.startswith("structural/3+fit"), "hook finds the fitted attributor by itself"
     other = tracer_hooks.run(team_builder(slips=1), TASKS[1].text, check=is_right, store="off", attributor="structural")
     assert other.attribution is not None
     assert other.attribution.attributor == "structural/1", "a name that was asked for is not overruled"

@@ -320,7 +320,7 @@ def test_a_locked_store_holds_up_the_end_of_a_process_once(path: Path, tmp_path:
     assert tracer_hooks.flush(60)
     with closing(sqlite3.connect(path, isolation_level=None)) as holder:
         holder.execute("BEGIN EXCLUSIVE")
-        process = started(MANY, tmp_path, str(path), "30", "task")
+        process = started(MANY, tmp_path, str(path), "30", "task", seconds="2")
         assert process.stdout is not None
         assert process.stdout.readline() == "done\n"
         began = time.monotonic()

@@ -15,7 +15,7 @@ from tracer_hooks.batch import _job as jobs
 from tracer_hooks.batch import _parts as batch_parts
 from tracer_hooks.batch._job import Numbered
 from tracer_hooks.batch._parts import PartResult
-from tracer_hooks.datasets import _parts as file_parts
+from tracer_hooks.datasets import _load as file_parts
 from tracer_hooks.datasets import load, parts_of, write_parquet
 from tracer_hooks.errors import ConfigError, DatasetError
 from tracer_hooks.schema import LabeledTrajectory, LabelSource, RunOutcome, Step, Trajectory, to_json

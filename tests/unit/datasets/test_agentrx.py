@@ -5,7 +5,7 @@ from typing import Any, Literal
 import pytest
 
 from tracer_hooks.datasets import LoadedRecord, load
-from tracer_hooks.datasets._agentrx import MODES, read_agentrx
+from tracer_hooks.datasets._conversations import AGENTRX_MODES, read_agentrx
 from tracer_hooks.datasets._record import letters
 from tracer_hooks.errors import TrajectoryError
 from tracer_hooks.schema import AgentFault, ErrorMode, LabelSource, RunOutcome, StepKind
@@ -119,7 +119,7 @@ def test_no_decisive_step_without_a_root_cause_inside_the_run(note: dict[str, An
     ],
 )
 def test_categories_with_a_counterpart(category: str, mode: ErrorMode | None) -> None:
-    assert MODES.get(letters(category)) is mode
+    assert AGENTRX_MODES.get(letters(category)) is mode
 
 
 @pytest.mark.parametrize(

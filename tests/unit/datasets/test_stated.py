@@ -87,10 +87,6 @@ def test_diagnose_in_python_takes_the_same(tmp_path: Path) -> None:
     assert tracer_hooks.diagnose(run(), outcome="failed", reason="expected 470, got 430").agent == "adder"
     with pytest.raises(ConfigError, match="'good'"):
         tracer_hooks.diagnose(run(), outcome="good")
-    with pytest.warns(DeprecationWarning, match="expected="):
-        assert tracer_hooks.diagnose(run(), reference="470").agent == "adder"
-    with pytest.raises(ConfigError, match="former name"):
-        tracer_hooks.diagnose(run(), reference="470", expected="470")
     (tmp_path / "runs.jsonl").write_text(run().model_dump_json() + "\n")
     (one,) = tracer_hooks.diagnose(tmp_path / "runs.jsonl", expected="470")
     assert one.agent == "adder"

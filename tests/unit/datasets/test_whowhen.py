@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tracer_hooks.datasets._whowhen import read_aegis, read_whowhen
+from tracer_hooks.datasets._conversations import read_aegis, read_whowhen
 from tracer_hooks.schema import ErrorMode, LabelSource, RunOutcome, StepKind, Trajectory
 
 from .._known import known

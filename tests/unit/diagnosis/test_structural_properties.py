@@ -4,7 +4,7 @@ import random
 import string
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tracer_hooks.diagnosis import StructuralAttributor, diagnose_trajectory
@@ -85,7 +85,7 @@ def trajectories(draw) -> Trajectory:
     )
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=200)
 @given(trajectories(), maybe)
 def test_every_answer_keeps_the_contract(trajectory, reference) -> None:
     answer = StructuralAttributor().attribute(trajectory, reference=reference)
@@ -111,14 +111,12 @@ def test_every_answer_keeps_the_contract(trajectory, reference) -> None:
     assert answer.run_id == trajectory.run_id
 
 
-@settings(max_examples=100, deadline=None)
 @given(trajectories())
 def test_the_same_trajectory_gives_the_same_answer(trajectory) -> None:
     first, second = (diagnose_trajectory(trajectory).model_copy(update={"elapsed_s": 0.0}) for _ in range(2))
     assert first == second
 
 
-@settings(max_examples=200, deadline=None)
 @given(trajectories())
 def test_people_and_terminals_are_blamed_only_when_nobody_else_acted(trajectory) -> None:
     answer = StructuralAttributor().attribute(trajectory)

@@ -21,30 +21,19 @@ RUN = Trajectory(
     outcome=RunOutcome.FAILED,
 )
 NAMES = features_of(RUN).names
-LOGITS = {"shared": {"prior_weight": 1.0, "weights": {NAMES[0]: 0.5}}, "by_kind": {}}
-FOREST = {
-    "names": [NAMES[0], NAMES[1]],
-    "roots": [0],
-    "feature": [1, -1, -1],
-    "threshold": [0.5, 0.0, 0.0],
-    "left": [1, 0, 0],
-    "right": [2, 0, 0],
-    "value": [0.0, 0.2, 0.8],
+LOGIT = {"prior_weight": 1.0, "weights": {NAMES[0]: 0.5}}
+MODEL = {
+    "steps": {"shared": LOGIT, "by_kind": {"teams that take turns": LOGIT}},
+    "agents_seen": ["a"],
+    "labels": 5,
+    "right": None,
 }
-MIXING = {"shares": [0.5, 0.2, 0.2, 0.1], "by_kind": {"teams that take turns": [0.5, 0.2, 0.2, 0.1]}}
-MODEL = {"steps": LOGITS, "agents": LOGITS, "forest": FOREST, "mixing": MIXING, "sureness": {"step": 1.1, "agent": 0.6}}
-OPTIONAL = ("model", "sureness")
-"""Files of before it do without."""
 Place = tuple[str | int, ...]
 
 ODD: tuple[Any, ...] = (None, "x", [], {}, True, float("nan"), float("inf"), 1e308, 10**400, [[1]])
 NUMBERS: tuple[Place, ...] = (
     ("model", "steps", "shared", "prior_weight"),
-    ("model", "agents", "shared", "weights", NAMES[0]),
-    ("model", "mixing", "shares", 0),
-    ("model", "mixing", "by_kind", "teams that take turns", 3),
-    ("model", "forest", "value", 1),
-    ("model", "sureness", "agent"),
+    ("model", "steps", "by_kind", "teams that take turns", "weights", NAMES[0]),
     ("version",),
 )
 """Each of these gets every odd value."""
@@ -53,36 +42,19 @@ OTHERS: tuple[tuple[Place, Any], ...] = (
     (("model", "steps"), None),
     (("model", "steps", "shared", "weights"), {"no such feature": 1.0}),
     (("model", "steps", "by_kind"), {"x": {}}),
-    (("model", "agents", "by_kind"), []),
-    (("model", "mixing"), "x"),
-    (("model", "mixing", "shares"), [0.5, 0.5]),
-    (("model", "mixing", "by_kind"), {"teams that take turns": []}),
-    (("model", "forest"), []),
-    (("model", "forest", "names"), ["no such feature", NAMES[1]]),
-    (("model", "forest", "names"), []),
-    (("model", "forest", "roots"), []),
-    (("model", "forest", "roots"), [-1]),
-    (("model", "forest", "roots"), [3]),
-    (("model", "forest", "feature"), [2, -1, -1]),
-    (("model", "forest", "feature"), [-2, -1, -1]),
-    (("model", "forest", "feature"), [1, 1, 1]),
-    (("model", "forest", "left"), [0, 0, 0]),
-    (("model", "forest", "left"), [9, 0, 0]),
-    (("model", "forest", "right"), [2.5, 0, 0]),
-    (("model", "forest", "right"), [2]),
-    (("model", "forest", "value"), [0.0, 0.2, 7.0]),
-    (("model", "forest", "threshold"), ["0.5", 0.0, 0.0]),
-    (("model", "sureness", "step"), 0.0),
+    (("model", "steps", "by_kind"), []),
+    (("model", "agents_seen"), [1]),
+    (("model", "labels"), -1),
     (("model", "more"), 1),
 )
 RAW: tuple[bytes, ...] = (
-    b"", b"[", b"[]", b"null", b"5", b'{"version": 2}', b"\xff\xfe", b"[" * 100_000, b'{"version": NaN, "model": {}}',
+    b"", b"[", b"[]", b"null", b"5", b'{"version": 3}', b"\xff\xfe", b"[" * 100_000, b'{"version": NaN, "model": {}}',
     b'{"a":' * 500 + b"1" + b"}" * 500, b"\x1f\x8b\x08\x00", b"PK\x03\x04", b"\x80\x04\x95",
 )  # fmt: skip
 
 
 def document() -> dict[str, Any]:
-    whole: dict[str, Any] = json.loads(json.dumps({"attributor": "structural", "version": 2, "model": MODEL}))
+    whole: dict[str, Any] = json.loads(json.dumps({"attributor": "structural", "version": 3, "model": MODEL}))
     return whole
 
 
@@ -135,7 +107,6 @@ def test_a_file_that_is_no_model_is_refused(tmp_path: Path, raw: bytes) -> None:
 
 def test_a_missing_part_is_refused_or_not_needed(tmp_path: Path) -> None:
     file = tmp_path / "structural.json"
-    free = {("attributor",), OPTIONAL, ("model", "steps", "shared", "weights", NAMES[0])}
     for place in places(document()):
         whole = document()
         holder = whole
@@ -143,8 +114,7 @@ def test_a_missing_part_is_refused_or_not_needed(tmp_path: Path) -> None:
             holder = holder[key]
         del holder[place[-1]]  # type: ignore[arg-type]
         file.write_text(json.dumps(whole))
-        optional = place in free or place[-1] in (NAMES[0], "teams that take turns")
-        if optional:
+        if place == ("attributor",) or place[-1] in (NAMES[0], "teams that take turns"):
             get_attributor(tmp_path).attribute(RUN)
         else:
             refused(tmp_path, file)

@@ -129,7 +129,7 @@ PIECES += ["answer", "A", "the", "[hidden]", "red", "green", "3 of 5", "1.234", 
 WORDS = st.lists(st.sampled_from(PIECES), max_size=10)
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=600)
 @given(
     reason=WORDS,
     answer=WORDS,
@@ -156,7 +156,7 @@ def test_the_right_answer_is_never_told(
         assert told.is_checked is secrets.are_known
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     reference=st.one_of(st.integers(100, 10**5).map(str), st.sampled_from(["Paris", "red, green", "2024-05-01"])),
     answer=WORDS.map(" ".join),

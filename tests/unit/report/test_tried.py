@@ -85,25 +85,10 @@ def test_a_step_that_a_run_passed_from_is_told_no_surer_than_its_number() -> Non
         assert "erified" not in text
 
 
-@pytest.mark.parametrize("control", [trial(2, resume_from=2), trial(2, resume_from=3)])
-def test_a_verified_step_has_a_control_and_counts(control: PastTrial) -> None:
-    log = log_of(control, trial(3, RepairTarget.MESSAGE, resume_from=2, passed=True))
-    assert log.verified is not None
-    assert (log.verified.agent, log.verified.step) == ("writer", 2)
-    for text in both(log):
-        assert "Passed 1 of 1 times when resumed at step 2 and told something, 0 of 1 when told nothing there" in text
-
-
-@pytest.mark.parametrize(
-    "trials",
-    [
-        [trial(2), trial(3, RepairTarget.MESSAGE, resume_from=2, passed=True)],  # a run from scratch is no control
-        [trial(2, resume_from=3), trial(3, passed=True)],
-        [trial(2, resume_from=1, left_record=True), trial(3, RepairTarget.MESSAGE, resume_from=2, passed=True)],
-    ],
-)
-def test_without_a_control_no_step_is_verified(trials: list[PastTrial]) -> None:
-    assert log_of(*trials).verified is None
+@pytest.mark.parametrize("other", [trial(2, resume_from=2), trial(2, resume_from=3)])
+def test_a_few_resumed_runs_are_no_proof(other: PastTrial) -> None:
+    for text in both(log_of(other, trial(3, RepairTarget.MESSAGE, resume_from=2, passed=True))):
+        assert "That may be luck: so few runs show no step." in text
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,7 @@ def test_the_record_keeps_what_the_export_leaves_out() -> None:
 @pytest.mark.parametrize("mode", [ContentCapture.OFF, ContentCapture.REDACTED])
 def test_messages_of_exceptions_hold_no_secret(mode: ContentCapture) -> None:
     capture = Capture(CaptureConfig(export=mode, record=mode))
-    assert SECRET not in capture.message(f"cannot use {SECRET}")
+    assert SECRET not in capture.export_policy.text(f"cannot use {SECRET}")
     assert SECRET not in capture.record_policy.text(f"cannot use {SECRET}")
 
 

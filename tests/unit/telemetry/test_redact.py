@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from tracer_hooks.telemetry._redact import BLANK, Redactor
-from tracer_hooks.telemetry._secrets import SECRET_FORMS
+from tracer_hooks.telemetry._redact import BLANK, SECRET_FORMS, Redactor
 
 ROOT = Path(__file__).parents[3]
 sys.path.insert(0, str(ROOT / "benchmarks"))

@@ -96,7 +96,7 @@ def comparable(trajectory: Trajectory, like: Trajectory) -> Trajectory:
 
 
 @given(trajectories())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150)
 def test_round_trip(trajectory: Trajectory) -> None:
     (back,) = assemble(to_spans(trajectory))
     assert comparable(back, trajectory) == trajectory

@@ -93,7 +93,7 @@ def test_odd_texts_raise_nothing(text: str) -> None:
         mentions(text, expected)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.text(alphabet=st.sampled_from("0123456789.,-/ :%$€abMmkayne'’()[]{}*=\n"), max_size=60), st.text(max_size=30))
 def test_any_text_can_be_compared(expected: str, answer: str) -> None:
     for found in quantities_in(expected):
@@ -104,7 +104,7 @@ def test_any_text_can_be_compared(expected: str, answer: str) -> None:
     assert compare_values(expected, expected).same
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.decimals(min_value=-(10**9), max_value=10**9, places=2))
 def test_a_formatted_number_is_read_back(value: object) -> None:
     english = f"{value:,}"
@@ -115,7 +115,7 @@ def test_a_formatted_number_is_read_back(value: object) -> None:
         assert found.value == Fraction(str(value)), text
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.dates(min_value=datetime.date(1000, 1, 1)))
 def test_a_formatted_date_is_read_back(date: datetime.date) -> None:
     for form in ("%Y-%m-%d", "%d.%m.%Y", "%B %d, %Y", "%d %B %Y", "%b %d, %Y", "%A, %B %d, %Y"):

@@ -71,7 +71,7 @@ PARTS = st.one_of(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(
     value=VALUES, parts=st.lists(st.one_of(PARTS, st.just("<value>")), max_size=8), gap=st.sampled_from([" ", "", ", "])
 )
@@ -83,7 +83,7 @@ def test_there_are_places_where_and_only_where_it_is_mentioned(value: str, parts
     assert all(one[1] <= other[0] for one, other in pairwise(found))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(text=st.lists(PARTS, max_size=8).map("".join))
 def test_folding_in_place_folds_alike(text: str) -> None:
     plain, origins = fold_in_place([(text, None)])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, cast
 
 from tracer_hooks import semconv
@@ -12,8 +13,7 @@ from tracer_hooks.frameworks import (
     ModelRequest,
     after_model,
     after_stream,
-    before_model,
-    changed_texts,
+    ask_model,
     guard,
     guarded,
     may_change_replies,
@@ -89,7 +89,7 @@ def _stream_live(asked: _AskedModelCall, original: Any, args: tuple[Any, ...], k
     return original(asked.natives, *args[1:], **{key: value for key, value in kwargs.items() if key != "messages"})
 
 
-def _note_item(chat: ChatInvocation, asked: _AskedModelCall, item: Any) -> None:
+def _note_item(chat: ChatInvocation, asked: _AskedModelCall | None, item: Any) -> None:
     """Note an item that is about to be handed out; the last one ends the chat."""
     reply = None
     with guard("look at a streamed item"):
@@ -98,7 +98,8 @@ def _note_item(chat: ChatInvocation, asked: _AskedModelCall, item: Any) -> None:
         elif isinstance(item, types().create_result):
             reply = from_create_result(item)
     if reply is not None:
-        after_stream(chat.run, asked.request, reply)
+        if asked is not None:
+            after_stream(chat.run, asked.request, reply)
         end_chat(chat, reply)
 
 
@@ -121,22 +122,9 @@ async def _stream_held_back(
 
 def _ask_before(chat: ChatInvocation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _AskedModelCall:
     natives = list(args[0] if args else kwargs.get("messages") or ())
-    messages = conversions_of(chat.run).model_messages(natives)
-    request = ModelRequest(
-        agent=chat.agent.spec.name,
-        model=chat.name,
-        messages=tuple(messages),
-        tools=tuple(tool["name"] if isinstance(tool, Mapping) else tool.name for tool in kwargs.get("tools") or ()),
-        step=chat.step,
-    )
-    answer = before_model(chat.run, request)
-    if answer is None or isinstance(answer, ChatReply):
-        return _AskedModelCall(request, answer, natives)
-    changed = changed_texts(request.messages, answer.messages)
-    if answer.covert:
-        return _AskedModelCall(request, None, with_texts(natives, changed))
-    chat.set(semconv.INPUT_MESSAGES, list(answer.messages))
-    return _AskedModelCall(answer, None, with_texts(natives, changed))
+    tools = (tool["name"] if isinstance(tool, Mapping) else tool.name for tool in kwargs.get("tools") or ())
+    asked = ask_model(chat, tools)
+    return _AskedModelCall(asked.request, asked.reply, with_texts(natives, asked.texts))
 
 
 def _finish_reply(chat: ChatInvocation, asked: _AskedModelCall, native: Any, *, streams: bool = False) -> Any:
@@ -247,15 +235,7 @@ def observe_create_stream(client: Any, original: Any, hooked_teams: list[HookedT
             return original(*args, **kwargs)
         if chat.run.intervention is not None:
             return stream_under_intervention(chat, original, args, kwargs)
-        create_result = types().create_result
-
-        def see(item: Any) -> None:
-            if isinstance(item, str):
-                chat.chunk(item)
-            elif isinstance(item, create_result):
-                end_chat(chat, from_create_result(item))
-
-        return drive_async(original(*args, **kwargs), chat, on_item=see)
+        return drive_async(original(*args, **kwargs), chat, on_item=partial(_note_item, chat, None))
 
     return create_stream
 

@@ -10,8 +10,8 @@ from functools import partial
 from typing import Any, cast
 
 from tracer_hooks import semconv
-from tracer_hooks.frameworks import ToolReply, ToolRequest, after_tool, before_tool, guard, guarded
-from tracer_hooks.schema import to_json_value, to_text
+from tracer_hooks.frameworks import ToolReply, after_tool, before_tool, guard, guarded, tool_request
+from tracer_hooks.schema import to_text
 from tracer_hooks.telemetry import ToolInvocation, current_invocation, drive_async, enclosing_agent
 from tracer_hooks_autogen._members import handoff_target, types
 from tracer_hooks_autogen._patching import HookedTeam, parent_in, run_for
@@ -57,7 +57,7 @@ async def _carry_out(
             with guard("record a tool's result"):
                 _stop(call, read(value))
             return value
-        request = _tool_request(call)
+        request = tool_request(call)
         answer = before_tool(call.run, request)
         failure: Exception | None = None
         if isinstance(answer, ToolReply):
@@ -86,17 +86,6 @@ async def _carry_out(
 
 def _stop(call: ToolInvocation, reply: ToolReply) -> None:
     call.stop(reply.content, error=reply.content if reply.is_error else None)
-
-
-def _tool_request(call: ToolInvocation) -> ToolRequest:
-    agent = enclosing_agent(call, call.run)
-    return ToolRequest(
-        agent=agent.spec.name if agent is not None else call.run.name,
-        name=call.name,
-        arguments=to_json_value(call.attributes[semconv.TOOL_CALL_ARGUMENTS]),
-        call_id=call.attributes.get(semconv.TOOL_CALL_ID),
-        step=call.step,
-    )
 
 
 def show_supplied_text(original: Any, hooked_teams: list[HookedTeam]) -> Any:

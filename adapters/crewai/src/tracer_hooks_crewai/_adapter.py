@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from functools import partial, wraps
 from typing import Any
 
@@ -132,9 +133,8 @@ class Installation:
         if not any(found):
             raise AdapterError(f"{cls.__name__!r} has no kickoff; expected a Crew, Flow or Agent of CrewAI 1.x")
         if hasattr(cls, "kickoff_for_each"):
-            self._wrap(cls, "kickoff_for_each", _entries.wrap_for_each, purpose="entry")
-            self._wrap(cls, "kickoff_for_each_async", _entries.wrap_afor_each, purpose="entry")
-            self._wrap(cls, "akickoff_for_each", _entries.wrap_afor_each, purpose="entry")
+            for name in ("kickoff_for_each", "kickoff_for_each_async", "akickoff_for_each"):
+                self._wrap_within(cls, name, _entries.copied_for_each, purpose="entry")
             self._wrap(cls, "copy", lambda before: _entries.wrap_copy(before, self.teams), purpose="entry")
 
     def _entry(self, cls: type, name: str, make: Callable[..., Any]) -> bool:
@@ -142,6 +142,12 @@ class Installation:
 
     def _wrap(self, cls: type, name: str, make: Callable[[Any], Any], *, purpose: str) -> bool:
         return self._patches.wrap(cls, name, lambda before: wraps(before)(make(before)), purpose=purpose)
+
+    def _wrap_within(
+        self, cls: type, name: str, enter: Callable[[Any], AbstractContextManager[None]], *, purpose: str
+    ) -> None:
+        is_async = name.startswith("a") or name.endswith("_async")
+        self._wrap(cls, name, lambda before: _turns.within(before, enter, is_async=is_async), purpose=purpose)
 
     def _wrap_turn(self, cls: type, name: str, read_inputs: _turns.ReadInputs) -> bool:
         make = _turns.observed_async_turn if name in ("aexecute_task", "kickoff_async") else _turns.observed_turn
@@ -180,8 +186,8 @@ class Installation:
     def _wrap_attempts(self) -> None:
         from crewai.tools.structured_tool import CrewStructuredTool
 
-        self._wrap(CrewStructuredTool, "invoke", _tools.wrap_invoke, purpose="attempt")
-        self._wrap(CrewStructuredTool, "ainvoke", _tools.wrap_ainvoke, purpose="attempt")
+        self._wrap_within(CrewStructuredTool, "invoke", _tools.attempt, purpose="attempt")
+        self._wrap_within(CrewStructuredTool, "ainvoke", _tools.attempt, purpose="attempt")
 
     # --- models and agents of other classes --------------------------------------------------------------------------
     def _cover_team(self, team: Any) -> None:

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
-from tracer_hooks.frameworks import PatchSet, RunResult, TeamCall, changed_texts, guarded
+from tracer_hooks.frameworks import PatchSet, RunResult, TeamCall, guarded
 from tracer_hooks.schema import AgentSpec, to_text
 from tracer_hooks.telemetry import (
     ChatReply,
@@ -139,9 +139,8 @@ def to_messages(native: Any) -> tuple[Message, ...]:
     return tuple(_to_message(message) for message in native or ())
 
 
-def with_changed_texts(native: Any, before: Sequence[Message], after: Sequence[Message]) -> Any:
+def with_texts(native: Any, changes: Mapping[int, str]) -> Any:
     """``native`` with the texts that an intervention changed; the agent's own list and messages are left alone."""
-    changes = changed_texts(before, after)
     if isinstance(native, str):
         return changes.get(0, native)
     return [{**message, "content": changes[i]} if i in changes else message for i, message in enumerate(native)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import weakref
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
@@ -285,24 +285,9 @@ def wrap_async_entry(original: Callable[..., Any], method: str, teams: HookedTea
     return kickoff
 
 
-def wrap_for_each(original: Callable[..., Any]) -> Callable[..., Any]:
-    """``kickoff_for_each``: the copies that it makes are hooked like the crew itself."""
-
-    def kickoff_for_each(self: Any, *args: Any, **kwargs: Any) -> Any:
-        with _set_within(_copied_for, self):
-            return original(self, *args, **kwargs)
-
-    return kickoff_for_each
-
-
-def wrap_afor_each(original: Callable[..., Any]) -> Callable[..., Any]:
-    """``kickoff_for_each_async`` and ``akickoff_for_each``, the same."""
-
-    async def kickoff_for_each(self: Any, *args: Any, **kwargs: Any) -> Any:
-        with _set_within(_copied_for, self):
-            return await original(self, *args, **kwargs)
-
-    return kickoff_for_each
+def copied_for_each(team: Any) -> AbstractContextManager[None]:
+    """``kickoff_for_each`` and its asynchronous twins: the copies that they make are hooked like the crew itself."""
+    return _set_within(_copied_for, team)
 
 
 def wrap_copy(original: Callable[..., Any], teams: HookedTeams) -> Callable[..., Any]:

@@ -17,9 +17,9 @@ from typing import Any
 
 from tracer_hooks import semconv
 from tracer_hooks.errors import RecordedFailureError, ReplayError
-from tracer_hooks.frameworks import ModelRequest, after_model, before_model, guard, report
+from tracer_hooks.frameworks import ModelRequest, after_model, ask_model, guard, report
 from tracer_hooks.schema import Usage
-from tracer_hooks.telemetry import ChatInvocation, ChatReply, Message, RunInvocation, current_run
+from tracer_hooks.telemetry import ChatInvocation, ChatReply, RunInvocation, current_run
 from tracer_hooks_crewai import _turns
 from tracer_hooks_crewai._convert import (
     agent_name,
@@ -29,7 +29,7 @@ from tracer_hooks_crewai._convert import (
     to_native,
     to_reply,
     tool_name,
-    with_changed_texts,
+    with_texts,
     wording,
 )
 from tracer_hooks_crewai._turns import OpenChat, is_control_flow
@@ -115,10 +115,10 @@ class _ModelCall:
     def __init__(self, run: RunInvocation, llm: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.run, self.llm, self.args, self.kwargs = run, llm, args, kwargs
         self.turn = _turns.current_turn()
-        self.messages = to_messages(self._argument("messages", 0))
         self.tools = tuple(_offered_tools(self._argument("tools", 1)))
         name = str(getattr(llm, "model", "") or type(llm).__name__)
-        self.chat = ChatInvocation(run, name, messages=self.messages, attributes=_attributes(llm))
+        messages = to_messages(self._argument("messages", 0))
+        self.chat = ChatInvocation(run, name, messages=messages, attributes=_attributes(llm))
         self.open = OpenChat(llm, self.chat)
         self.counter = _UsageCounter(llm)
         self.request: ModelRequest | None = None
@@ -143,23 +143,14 @@ class _ModelCall:
             report("change a model request", error)
 
     def _ask_before(self) -> None:
-        self.request = ModelRequest(
-            agent=self.chat.agent.spec.name,
-            model=self.chat.name,
-            messages=self.messages,
-            tools=self.tools,
-            step=self.chat.step,
-            told=self._told(),
-        )
-        answer = before_model(self.run, self.request)
-        if isinstance(answer, ChatReply):
-            self.supplied = answer
-        elif answer is not None:
-            self._change(self.request.messages, answer.messages)
-            if answer.covert:
-                return
-            self.request = replace(answer, messages=tuple(answer.messages))
-            self.chat.set(semconv.INPUT_MESSAGES, list(answer.messages))
+        asked = ask_model(self.chat, self.tools, told=self._told())
+        self.request, self.supplied = asked.request, asked.reply
+        if asked.texts:
+            changed = with_texts(self._argument("messages", 0), asked.texts)
+            if "messages" in self.kwargs:
+                self.kwargs = {**self.kwargs, "messages": changed}
+            else:
+                self.args = (changed, *self.args[1:])
 
     def _told(self) -> tuple[str, ...]:
         """The backstory as it was written, and with the crew's inputs filled in, as it stands in the messages."""
@@ -167,13 +158,6 @@ class _ModelCall:
             return ()
         texts = (instructions(self.turn.agent), getattr(self.turn.agent, "backstory", None))
         return tuple(dict.fromkeys(text for text in texts if isinstance(text, str)))
-
-    def _change(self, before: tuple[Message, ...], after: tuple[Message, ...]) -> None:
-        changed = with_changed_texts(self._argument("messages", 0), before, after)
-        if "messages" in self.kwargs:
-            self.kwargs = {**self.kwargs, "messages": changed}
-        else:
-            self.args = (changed, *self.args[1:])
 
     @contextmanager
     def _announced(self) -> Iterator[dict[str, Any]]:

@@ -7,7 +7,7 @@ them one tool call of the step.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,7 +15,7 @@ from opentelemetry import context as otel_context
 
 from tracer_hooks import semconv
 from tracer_hooks.errors import ReplayError
-from tracer_hooks.frameworks import ToolReply, ToolRequest, after_tool, before_tool, guard
+from tracer_hooks.frameworks import ToolReply, after_tool, before_tool, guard, tool_request
 from tracer_hooks.schema import to_text
 from tracer_hooks.telemetry import RunInvocation, ToolInvocation, current_run
 from tracer_hooks_crewai import _turns
@@ -71,14 +71,7 @@ def _ask_before(run: RunInvocation, opened: OpenTool, context: Any) -> bool:
     """Ask the run's intervention; whether the tool is not to be called."""
     if run.intervention is None:
         return False
-    tool = opened.invocation
-    opened.request = ToolRequest(
-        agent=str(tool.attributes.get(semconv.AGENT_NAME)),
-        name=tool.name,
-        arguments=tool.attributes.get(semconv.TOOL_CALL_ARGUMENTS),
-        call_id=tool.attributes.get(semconv.TOOL_CALL_ID),
-        step=tool.step,
-    )
+    opened.request = tool_request(opened.invocation)
     with guard("change a tool call"):
         try:
             answer = before_tool(run, opened.request)
@@ -152,28 +145,9 @@ def _coworker(context: Any, name: str, arguments: dict[str, Any]) -> str | None:
 
 
 # --- attempts -------------------------------------------------------------------------------------------------------
-def wrap_invoke(original: Callable[..., Any]) -> Callable[..., Any]:
-    """``CrewStructuredTool.invoke``, each call an attempt."""
-
-    def invoke(self: Any, *args: Any, **kwargs: Any) -> Any:
-        with _attempt(self):
-            return original(self, *args, **kwargs)
-
-    return invoke
-
-
-def wrap_ainvoke(original: Callable[..., Any]) -> Callable[..., Any]:
-    """``CrewStructuredTool.ainvoke``, each call an attempt."""
-
-    async def ainvoke(self: Any, *args: Any, **kwargs: Any) -> Any:
-        with _attempt(self):
-            return await original(self, *args, **kwargs)
-
-    return ainvoke
-
-
 @contextmanager
-def _attempt(tool: Any) -> Iterator[None]:
+def attempt(tool: Any) -> Iterator[None]:
+    """``CrewStructuredTool.invoke`` and ``ainvoke``: each call is an attempt."""
     opened = _turns.open_call.get()
     if not isinstance(opened, OpenTool) or opened.running or opened.invocation.run.ended:
         yield  # outside runs, and a tool that calls another one

@@ -16,7 +16,7 @@ import asyncio
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -246,6 +246,22 @@ def observed_async_turn(
             return ending(await original(self, *args, **kwargs))
 
     return turn
+
+
+def within(
+    original: Callable[..., Any], enter: Callable[[Any], AbstractContextManager[None]], *, is_async: bool
+) -> Callable[..., Any]:
+    """A method, each call of which is made inside of what ``enter`` makes of its object."""
+
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with enter(self):
+            return original(self, *args, **kwargs)
+
+    async def acall(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with enter(self):
+            return await original(self, *args, **kwargs)
+
+    return acall if is_async else call
 
 
 def in_event_loop() -> bool:

@@ -126,6 +126,22 @@ def observe(run: RunInvocation) -> None:
         run.adapter_state = Observation(run)
 
 
+def _observing(what: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a callback the observation of the run that the calling code is part of; elsewhere it does nothing."""
+
+    def decorate(method: Callable[..., None]) -> Callable[..., None]:
+        @guarded(what, None)
+        @functools.wraps(method)
+        def callback(self: RunObserver, *args: Any, **kwargs: Any) -> None:
+            seen = observation()
+            if seen is not None:
+                method(self, seen, *args, **kwargs)
+
+        return callback
+
+    return decorate
+
+
 class RunObserver(BaseCallbackHandler):
     """Hands LangChain's callbacks to the observation of the current run. It keeps no state of its own."""
 
@@ -138,76 +154,59 @@ class RunObserver(BaseCallbackHandler):
         """LangChain logs what a handler raises; our own tests must see it."""
         return is_strict()
 
-    @guarded("note the start of a runnable", None)
-    def on_chain_start(self, serialized: Any, inputs: Any, *, run_id: UUID, **kwargs: Any) -> None:
+    @_observing("note the start of a runnable")
+    def on_chain_start(self, seen: Observation, serialized: Any, inputs: Any, *, run_id: UUID, **kwargs: Any) -> None:
         """A graph, a node or another runnable starts."""
-        seen = observation()
-        if seen is None:
-            return
         graph, name, metadata = starting_graph.get(), kwargs.get("name") or "", kwargs.get("metadata") or {}
         used = seen.enter(run_id, kwargs.get("parent_run_id"), name, inputs, graph, metadata)
         if graph is not None and used:
             starting_graph.set(None)
 
-    @guarded("note the end of a runnable", None)
-    def on_chain_end(self, outputs: Any, *, run_id: UUID, **kwargs: Any) -> None:
+    @_observing("note the end of a runnable")
+    def on_chain_end(self, seen: Observation, outputs: Any, *, run_id: UUID, **kwargs: Any) -> None:
         """It ends."""
-        seen = observation()
-        if seen is not None:
-            seen.leave(run_id, outputs)
+        seen.leave(run_id, outputs)
 
-    @guarded("note the failure of a runnable", None)
-    def on_chain_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
+    @_observing("note the failure of a runnable")
+    def on_chain_error(self, seen: Observation, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         """It raises."""
-        seen = observation()
-        if seen is not None:
-            seen.break_off(run_id, error)
+        seen.break_off(run_id, error)
 
-    @guarded("note a model call", None)
+    @_observing("note a model call")
     def on_chat_model_start(
-        self, serialized: Any, messages: list[list[BaseMessage]], *, run_id: UUID, **kwargs: Any
+        self, seen: Observation, serialized: Any, messages: list[list[BaseMessage]], *, run_id: UUID, **kwargs: Any
     ) -> None:
         """A chat model is called."""
-        seen = observation()
-        if seen is not None:
-            request_messages = [seen.turns.convert(message) for message in (messages[0] if messages else ())]
-            _open_chat(seen, run_id, request_messages, kwargs)
+        request_messages = [seen.turns.convert(message) for message in (messages[0] if messages else ())]
+        _open_chat(seen, run_id, request_messages, kwargs)
 
-    @guarded("note a model call", None)
-    def on_llm_start(self, serialized: Any, prompts: list[str], *, run_id: UUID, **kwargs: Any) -> None:
+    @_observing("note a model call")
+    def on_llm_start(
+        self, seen: Observation, serialized: Any, prompts: list[str], *, run_id: UUID, **kwargs: Any
+    ) -> None:
         """A model that completes text is called."""
-        seen = observation()
-        if seen is not None:
-            _open_chat(seen, run_id, [text_message("user", prompt) for prompt in prompts], kwargs)
+        _open_chat(seen, run_id, [text_message("user", prompt) for prompt in prompts], kwargs)
 
-    @guarded("note a streamed token", None)
-    def on_llm_new_token(self, token: Any, *, run_id: UUID, **kwargs: Any) -> None:
+    @_observing("note a streamed token")
+    def on_llm_new_token(self, seen: Observation, token: Any, *, run_id: UUID, **kwargs: Any) -> None:
         """A chunk of a streamed reply."""
-        seen = observation()
-        chat = seen.chats.get(run_id) if seen is not None else None
+        chat = seen.chats.get(run_id)
         if chat is not None:
             chat.chunk(token if isinstance(token, str) else content_text(token))
 
-    @guarded("note a model's reply", None)
-    def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:
+    @_observing("note a model's reply")
+    def on_llm_end(self, seen: Observation, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:
         """The model answered."""
-        seen = observation()
-        if seen is not None:
-            seen.close_chat(run_id, result_to_reply(response))
+        seen.close_chat(run_id, result_to_reply(response))
 
-    @guarded("note the failure of a model call", None)
-    def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
+    @_observing("note the failure of a model call")
+    def on_llm_error(self, seen: Observation, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         """The model call failed."""
-        seen = observation()
-        if seen is not None:
-            seen.fail_chat(run_id, error)
+        seen.fail_chat(run_id, error)
 
-    @guarded("note a tool call", None)
-    def on_tool_start(self, serialized: Any, input_str: str, *, run_id: UUID, **kwargs: Any) -> None:
+    @_observing("note a tool call")
+    def on_tool_start(self, seen: Observation, serialized: Any, input_str: str, *, run_id: UUID, **kwargs: Any) -> None:
         """A tool is called."""
-        seen = observation()
-        if seen is None:
-            return
         known: Mapping[str, Any] = serialized or {"name": kwargs.get("name")}
         inputs = kwargs.get("inputs") if kwargs.get("inputs") is not None else input_str
         call_id = kwargs.get("tool_call_id") or current_call_id()
@@ -215,19 +214,15 @@ class RunObserver(BaseCallbackHandler):
         if tool is not None:
             begin_tool_context(tool)
 
-    @guarded("note a tool's result", None)
-    def on_tool_end(self, output: Any, *, run_id: UUID, **kwargs: Any) -> None:
+    @_observing("note a tool's result")
+    def on_tool_end(self, seen: Observation, output: Any, *, run_id: UUID, **kwargs: Any) -> None:
         """The tool gave its result."""
-        seen = observation()
-        if seen is not None:
-            seen.close_tool(run_id, output)
+        seen.close_tool(run_id, output)
 
-    @guarded("note the failure of a tool", None)
-    def on_tool_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
+    @_observing("note the failure of a tool")
+    def on_tool_error(self, seen: Observation, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         """The tool raised."""
-        seen = observation()
-        if seen is not None:
-            seen.fail_tool(run_id, error)
+        seen.fail_tool(run_id, error)
 
 
 def _open_chat(seen: Observation, run_id: UUID, messages: list[Message], kwargs: Mapping[str, Any]) -> None:

@@ -20,14 +20,12 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
 
-from tracer_hooks import semconv
 from tracer_hooks.errors import ReplayError
 from tracer_hooks.frameworks import (
     ModelRequest,
     after_model,
     after_stream,
-    before_model,
-    changed_texts,
+    ask_model,
     guard,
     may_change_replies,
     report,
@@ -88,39 +86,17 @@ def ask_before_call(chat: ChatInvocation, messages: Sequence[Any], kwargs: Mappi
     if chat.run.intervention is None:
         return None
     try:
-        return _ask_before_call(chat, messages, kwargs)
+        asked = ask_model(chat, offered_tools(kwargs))
+        natives = list(messages)  # the caller's own list stays as it is
+        for index, text in asked.texts.items():
+            if isinstance(natives[index], BaseMessage):
+                natives[index] = natives[index].model_copy(update={"content": text})
+        return AskedModelCall(chat, asked.request, asked.reply, natives)
     except ReplayError:
         raise
     except Exception as error:
         report("change a model request", error)
         return None
-
-
-def _ask_before_call(chat: ChatInvocation, messages: Sequence[Any], kwargs: Mapping[str, Any]) -> AskedModelCall:
-    request = ModelRequest(
-        agent=chat.agent.spec.name,
-        model=str(chat.attributes.get(semconv.REQUEST_MODEL) or ""),
-        messages=tuple(chat.attributes.get(semconv.INPUT_MESSAGES) or ()),
-        tools=tuple(offered_tools(kwargs)),
-        step=chat.step,
-    )
-    answer = before_model(chat.run, request)
-    if answer is None or isinstance(answer, ChatReply):
-        return AskedModelCall(chat, request, answer, [*messages])
-    native_messages = _rewrite_messages(messages, request, answer)
-    if answer.covert:
-        return AskedModelCall(chat, request, None, native_messages)
-    chat.set(semconv.INPUT_MESSAGES, list(answer.messages) or None)
-    return AskedModelCall(chat, answer, None, native_messages)
-
-
-def _rewrite_messages(messages: Sequence[Any], request: ModelRequest, answer: ModelRequest) -> list[Any]:
-    """The native messages with the texts that the intervention changed; the caller's own list stays as it is."""
-    native_messages = list(messages)
-    for index, text in changed_texts(request.messages, answer.messages).items():
-        if isinstance(native_messages[index], BaseMessage):
-            native_messages[index] = native_messages[index].model_copy(update={"content": text})
-    return native_messages
 
 
 def without_streaming(model: Any) -> Any:

@@ -37,7 +37,7 @@ VALUES = st.recursive(
 EVERY = [mutator for mode in ErrorMode for mutator in mutators_of(mode)]
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(text=TEXTS, task=TEXTS, other=TEXTS, arguments=VALUES, seed=st.integers(0, 9))
 def test_a_mutator_gives_another_reply_or_none(text: str, task: str, other: str, arguments: object, seed: int) -> None:
     said = (
@@ -58,7 +58,7 @@ def test_a_mutator_gives_another_reply_or_none(text: str, task: str, other: str,
                 assert leaked_words(done.reply.content, "\n".join([task, other, text])) == ()
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(text=TEXTS, earlier=TEXTS, seed=st.integers(0, 9))
 def test_a_tool_fault_gives_another_result_or_none(text: str, earlier: str, seed: int) -> None:
     for kind in ToolFault:
@@ -67,7 +67,7 @@ def test_a_tool_fault_gives_another_result_or_none(text: str, earlier: str, seed
         assert got is None or got.content != text
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(texts=st.lists(TEXTS, min_size=1, max_size=4), others=st.lists(TEXTS, max_size=3), seed=st.integers(0, 9))
 def test_a_channel_fault_keeps_the_number_of_messages(texts: list[str], others: list[str], seed: int) -> None:
     messages = [text_message("user", text) for text in [*texts, *others]]

@@ -1,1 +1,1 @@
-"""The learned rank of the steps of a run: signals, features, a model fitted to labels, the detector of failed runs."""
+"""The learned rank of the steps of a run: signals, features, a model fitted to labels."""

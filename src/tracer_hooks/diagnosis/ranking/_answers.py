@@ -12,8 +12,8 @@ from tracer_hooks.diagnosis._provenance import Link, provenance_of
 from tracer_hooks.diagnosis._reading._errors import error_line, outage_at
 from tracer_hooks.diagnosis._reading._run import RunReading
 from tracer_hooks.diagnosis._wording import readable
-from tracer_hooks.diagnosis.ranking._detector import THRESHOLD, failure_probability
-from tracer_hooks.diagnosis.ranking._signals import DECISIVE, MODERATE, Family, mode_in
+from tracer_hooks.diagnosis.findings import find_in
+from tracer_hooks.diagnosis.ranking._signals import DECISIVE, MODERATE, STRONG, Family, mode_in
 from tracer_hooks.diagnosis.ranking._view import View
 from tracer_hooks.schema import (
     ENVIRONMENT_FAULT,
@@ -22,6 +22,7 @@ from tracer_hooks.schema import (
     Candidate,
     ErrorMode,
     Evidence,
+    FindingKind,
     RunOutcome,
     Trajectory,
     ValueLink,
@@ -47,8 +48,9 @@ def refusal_in(view: View) -> Refusal | None:
     """Why nobody should be named in a run; None when somebody should.
 
     A run that is known to have failed has a cause, unless the model endpoint broke down under it. In one that is known
-    to have succeeded nobody is blamed; one that was stopped from outside needs a decisive signal of a rule. Of all
-    others the detector says whether they look failed.
+    to have succeeded nobody is blamed; one that was stopped from outside needs a decisive signal of a rule. Any other
+    looks failed where something is found in it, more than where its answer comes from, where an agent assumes its data,
+    and where it goes on after an error.
     """
     outage = outage_at(view.run)
     if outage is not None:
@@ -63,7 +65,10 @@ def refusal_in(view: View) -> Refusal | None:
     if view.trajectory.outcome_reason in _STOPPED:
         looks_failed = any(one.weight >= DECISIVE for one in view.signals if one.family is not Family.POSITION)
     else:
-        looks_failed = failure_probability(view) >= THRESHOLD
+        looks_failed = any(each.kind is not FindingKind.ANSWER_ORIGIN for each in find_in(view.run)) or any(
+            one.family is Family.ASSUMPTION or (one.family is Family.ERROR and one.weight >= STRONG)
+            for one in view.signals
+        )
     return None if looks_failed else Refusal(NO_FAULT)
 
 
@@ -92,9 +97,6 @@ class Ranking:
     """What the answer rests on: steps and evidence."""
     modes: Callable[[], Mapping[tuple[str, ErrorMode], float]]
     """Log-odds of each pair of agent and error mode; asked for only where no rule tells the mode."""
-    agent_belief: float | None = None
-    """Calibrated probability that the agent of the likeliest step is the right one; the summed belief in its steps when
-    None."""
     faults: tuple[AgentFault, ...] = ()
     """Every agent and mode that is thought to be at fault, for a run with several faults."""
     is_own_fit: bool = False
@@ -151,13 +153,14 @@ def _answer(view: View, ranking: Ranking) -> Attribution:
     belief = blamed(view.run, ranking.belief, is_own_fit=ranking.is_own_fit)
     step = max(range(len(belief)), key=lambda index: (belief[index], -index))
     agent = trajectory.steps[step].agent
+    summed = sum(own for own, other in zip(belief, trajectory.steps, strict=True) if other.agent == agent)
     answered = with_findings(
         Attribution(
             run_id=trajectory.run_id,
             agent=agent,
             step=step,
             confidence=round(min(1.0, belief[step]), 6),
-            agent_confidence=round(_sure_of(agent, trajectory, ranking, belief), 6),
+            agent_confidence=round(min(1.0, summed), 6),
             candidates=_candidates(trajectory, belief),
             faults=ranking.faults,
             evidence=tuple(each for each in ranking.scores.evidence if each.step == step)[:_MAX_EVIDENCE],
@@ -181,12 +184,6 @@ def _mode(view: View, ranking: Ranking, step: int) -> ErrorMode:
     if modes:
         return max(modes, key=lambda mode: modes[mode])
     return max(signals, key=lambda signal: signal.weight).mode if signals else ErrorMode.FM_1_1
-
-
-def _sure_of(agent: str, trajectory: Trajectory, ranking: Ranking, belief: Sequence[float]) -> float:
-    """Never less than the confidence: where the step is right, so is the agent."""
-    summed = sum(own for own, step in zip(belief, trajectory.steps, strict=True) if step.agent == agent)
-    return min(1.0, max(summed if ranking.agent_belief is None else ranking.agent_belief, max(belief)))
 
 
 def _candidates(trajectory: Trajectory, belief: Sequence[float]) -> tuple[Candidate, ...]:

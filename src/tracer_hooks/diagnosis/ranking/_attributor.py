@@ -15,8 +15,8 @@ from tracer_hooks.diagnosis._protocol import FitReport, StepScores
 from tracer_hooks.diagnosis._weight_files import read_saved, write_saved
 from tracer_hooks.diagnosis.ranking._answers import Ranking, attribution_by, has_content
 from tracer_hooks.diagnosis.ranking._fit import adapt, cases_of, fit_structural
-from tracer_hooks.diagnosis.ranking._model import StructuralModel, prior_logits
-from tracer_hooks.diagnosis.ranking._pooling import normalised, sharpened
+from tracer_hooks.diagnosis.ranking._model import SHIPPED, StructuralModel, prior_logits, run_features
+from tracer_hooks.diagnosis.ranking._pooling import normalised
 from tracer_hooks.diagnosis.ranking._signals import trust_in
 from tracer_hooks.diagnosis.ranking._table import FeatureTable, feature_of, features_of, table_of
 from tracer_hooks.diagnosis.ranking._view import View
@@ -24,8 +24,8 @@ from tracer_hooks.schema import AgentFault, Attribution, ErrorMode, LabeledTraje
 
 VERSION = 1
 """Of the answers of the model as it is shipped."""
-SAVED = 2
-"""Of fitted models, and of how they are written; version 1 had one logit for all kinds of teams."""
+SAVED = 3
+"""Of fitted models, and of how they are written; version 2 had trees and a second logit."""
 AGENT_HEADS = "tracer_hooks.agent_heads"
 """Entry points of this group tell which agents of a run are at fault, and how: see :class:`AgentHead`."""
 
@@ -40,8 +40,8 @@ class StructuralAttributor:
     name = "structural"
     tells_findings = True
 
-    def __init__(self, model: StructuralModel | None = None) -> None:
-        self._model = model or StructuralModel()
+    def __init__(self, model: StructuralModel = SHIPPED) -> None:
+        self._model = model
 
     def attribute(self, trajectory: Trajectory, *, reference: str | None = None) -> Attribution:
         """Diagnose one run; see :class:`~tracer_hooks.diagnosis.Attributor`."""
@@ -51,13 +51,11 @@ class StructuralAttributor:
 
         def ranked(view: View) -> Ranking:
             scores, head = StepScores(steps=self._steps(view)), agent_head()
-            belief, sure_of_agent = self._belief(view, scores)
             is_known = head is not None and head.knows(trajectory)
             return Ranking(
-                belief=belief,
+                belief=self._belief(view, scores),
                 scores=scores,
                 modes=lambda: self._scores(view).modes,
-                agent_belief=sure_of_agent,
                 faults=head.faults_of(self._scores(view), trajectory) if head is not None and is_known else (),
                 is_own_fit=is_own_fit,
             )
@@ -75,12 +73,12 @@ class StructuralAttributor:
     def fit(self, labeled: Sequence[LabeledTrajectory], *, seed: int = 0) -> tuple[StructuralAttributor, FitReport]:
         """Adapt the model to labelled trajectories, and measure what that gains; needs the extra ``fit``.
 
-        The measuring fits again without each fifth of the questions, and takes most of the time: some ten seconds for a
-        hundred runs. :meth:`fitted` leaves it out.
+        The measuring fits again without each fifth of the questions, and takes most of the time. :meth:`fitted` leaves
+        it out.
 
         Raises:
             AttributionError: Fewer than five of them have a decisive step.
-            MissingExtraError: scikit-learn or scipy is not installed.
+            MissingExtraError: scipy is not installed.
         """
         model, report = fit_structural(labeled, shipped=self._model, seed=seed)
         return StructuralAttributor(model), report
@@ -90,7 +88,7 @@ class StructuralAttributor:
 
         Raises:
             AttributionError: Fewer than five of them have a decisive step.
-            MissingExtraError: scikit-learn or scipy is not installed.
+            MissingExtraError: scipy is not installed.
         """
         return StructuralAttributor(adapt(cases_of(labeled), seed=seed))
 
@@ -111,21 +109,19 @@ class StructuralAttributor:
 
         return cls(read_saved(directory, name=cls.name, version=SAVED, make=made))
 
-    def _belief(self, view: View, scores: StepScores) -> tuple[list[float], float | None]:
-        """How sure each step is; and, where labels have told, the agent of the likeliest one."""
-        belief = np.array(scores.belief())
-        best = int(belief.argmax())
-        if not self._model.is_fitted:
-            top = [one for one in view.signals if one.step == best]
-            return [float(one) for one in belief * trust_in(top, view.count)], None
-        sure, own = self._model.sureness, np.array([agent == view.agents[best] for agent in view.agents])
-        steps = sharpened(np.array(scores.steps), sure.of_step(float(belief[best])))
-        return [float(one) for one in steps], sure.of_agent(float(belief[own].sum()))
+    def _belief(self, view: View, scores: StepScores) -> Sequence[float]:
+        """How sure each step is."""
+        belief = scores.belief()
+        if self._model.is_fitted:
+            return belief
+        best = int(np.argmax(belief))
+        trust = trust_in([one for one in view.signals if one.step == best], view.count)
+        return [own * trust for own in belief]
 
     def _steps(self, view: View) -> tuple[float, ...]:
         """Log-beliefs over the steps; before a fit, few of the features have a say."""
         if self._model.is_fitted:
-            logits = self._model.logits(table_of(view), view.agents)
+            logits = self._model.steps.of(run_features(table_of(view)))
         else:
             logits = normalised(prior_logits(partial(feature_of, view)))
         return tuple(float(one) for one in logits)

@@ -1,4 +1,4 @@
-"""Fit of the structural model to labelled runs, every choice made on questions left out, and what the fit gains."""
+"""Fit of the structural model to labelled runs, and what it gains on questions left out."""
 
 from __future__ import annotations
 
@@ -12,34 +12,24 @@ from tracer_hooks._folds import grouped_folds
 from tracer_hooks._lazy import require
 from tracer_hooks.diagnosis._protocol import FitReport
 from tracer_hooks.diagnosis._reading._roles import fold
-from tracer_hooks.diagnosis.ranking._learners import ConditionalLogit, KindLogits, fit_forest, fit_logits
-from tracer_hooks.diagnosis.ranking._model import RunFeatures, StructuralModel
-from tracer_hooks.diagnosis.ranking._pooling import (
-    Beliefs,
-    Judgement,
-    Logits,
-    Mixing,
-    Sureness,
-    fit_mixing,
-    fit_sureness,
-    normalised,
-)
+from tracer_hooks.diagnosis.ranking._learners import ConditionalLogit, KindLogits, RunFeatures, fit_logits
+from tracer_hooks.diagnosis.ranking._model import StructuralModel, run_features
+from tracer_hooks.diagnosis.ranking._pooling import Logits, normalised
 from tracer_hooks.diagnosis.ranking._table import features_of
 from tracer_hooks.errors import AttributionError
-from tracer_hooks.schema import LabeledTrajectory, LabelSource, Trajectory
+from tracer_hooks.schema import LabeledTrajectory, LabelSource
 
-STEP_STRENGTH, AGENT_STRENGTH = 20.0, 80.0
-"""Precisions of the prior on the weights that rank steps, and on those that weigh agents: who is at fault shows in
-fewer features than where, so that less is let go."""
+_STRENGTH = 20.0
+"""Precision of the prior on the shared weights."""
 _KIND = 4.0
 """How much more strongly a kind of team is held to the shared weights than those are to 0."""
+_TAUGHT = 2 / 3
+"""How far a fit goes from the shipped prior to what the labels teach."""
+_SHARPNESS, _SHARPNESS_PULL = 0.8, 10.0
+"""A logit is a little too sure of what it has not seen, and how strongly that is believed, in labelled trajectories."""
+_LEAST_SHARPNESS, _MOST_SHARPNESS = 0.1, 3.0
 _CHOICE_FOLDS = 10
-"""Many, so that the members which the shares are fitted to know nearly as much as those they are used for."""
-_WAYS = 5
-"""How often the questions are dealt into folds: what one dealing decides is half chance."""
-START = (0.0, 1.0, 1.0, 1.0)
-"""Proportions of prior, step logit, trees and agent logit that the fitted ones are held to. Both logits carry the prior
-in them; its own share says how much less of what was learnt is to be believed."""
+"""Many, so that what is judged knows nearly as much as what is used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +37,9 @@ class FitCase:
     """One labelled trajectory, ready to be fitted to."""
 
     run: RunFeatures
+    agents: tuple[str, ...]
+    """Who acted in each step."""
     target: int
-    blamed: str
-    """The agent that is labelled; a label may name another one than who acted in the labelled step."""
     group: str
     """The question that it belongs to."""
     weight: float
@@ -57,104 +47,68 @@ class FitCase:
 
 
 def adapt(cases: Sequence[FitCase], *, seed: int) -> StructuralModel:
-    """Fit what ranks steps, what weighs agents, and trees, and mix them with the prior.
+    """Fit what ranks steps, and how sure it is.
 
-    Both logits learn from the labels of all kinds of teams at once, each kind with its own departure. How much the
-    prior, either logit and the trees have to say is fitted, for each kind of team, to beliefs of members that had not
-    seen the question, over several ways of dealing the questions into folds. No member is ever switched off or on. How
-    sure an answer is then comes from shares that were fitted without the question as well.
+    The logit learns from the labels of all kinds of teams at once, each kind with its own departure, and two thirds
+    of what it learns are believed. How sure it is comes from logits that had not seen the question: all weights are
+    scaled so that their beliefs in the labelled steps are likeliest.
 
     Args:
         cases: Of two questions or more.
-        seed: Of the folds and the trees.
+        seed: Of the folds.
     """
     groups = [case.group for case in cases]
-    folds = min(_CHOICE_FOLDS, len(set(groups)))
-    orders = [np.random.default_rng(seed * _WAYS + way) for way in range(_WAYS)]
-    ways = [grouped_folds(groups, folds, shuffle=order.shuffle) for order in orders]
-    targets, weights = [case.target for case in cases], [case.weight for case in cases]
-    grown = fit_forest([case.run.table for case in cases], targets, ways, seed=seed, weights=weights)
-    beliefs: list[_Unseen] = []
-    for way in ways:
-        for part in sorted(set(way)):
-            step_logit, agent_logit = _logits([case for case, own in zip(cases, way, strict=True) if own != part])
-            for place in (place for place, own in enumerate(way) if own == part):
-                case = cases[place]
-                said = case.run.members(step_logit, agent_logit, grown.unseen[place])
-                beliefs.append(_Unseen(case, said, part=ways[0][place]))
-    step_logit, agent_logit = _logits(cases)
+    order = np.random.default_rng(seed)
+    folds = grouped_folds(groups, min(_CHOICE_FOLDS, len(set(groups))), shuffle=order.shuffle)
+    unseen: list[tuple[FitCase, Logits]] = []
+    for part in sorted(set(folds)):
+        steps = _logits_on([case for case, own in zip(cases, folds, strict=True) if own != part])
+        unseen += ((case, steps.of(case.run)) for case, own in zip(cases, folds, strict=True) if own == part)
     return StructuralModel(
-        step_logit,
-        agent_logit,
-        grown.forest,
-        _mixing(beliefs),
-        _sureness(beliefs),
-        agents_seen=frozenset(fold(agent) for case in cases for agent in case.run.agents),
+        _logits_on(cases, scale=_sharpness(unseen)),
+        agents_seen=frozenset(fold(agent) for case in cases for agent in case.agents),
         labels=len(cases),
+        right=None,
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Unseen:
-    """What members believe of a case whose question they have not seen."""
+def _sharpness(unseen: Sequence[tuple[FitCase, Logits]]) -> float:
+    """The inverse temperature under which the labelled steps are likeliest, drawn to :data:`_SHARPNESS`."""
+    from scipy.optimize import minimize_scalar
 
-    case: FitCase
-    beliefs: Beliefs
-    part: int
-    """The part of the questions that it is left out with, when shares are fitted to judge how sure to be."""
+    def loss(scale: float) -> float:
+        likelihood = sum(case.weight * normalised(scale * logits)[case.target] for case, logits in unseen)
+        return float(0.5 * _SHARPNESS_PULL * (scale - _SHARPNESS) ** 2 - likelihood)
 
-    @property
-    def weight(self) -> float:
-        """There is one of them for each way of dealing the questions."""
-        return self.case.weight / _WAYS
-
-
-def _mixing(unseen: Sequence[_Unseen]) -> Mixing:
-    return fit_mixing(
-        [one.beliefs for one in unseen],
-        [one.case.target for one in unseen],
-        [one.case.run.kind for one in unseen],
-        weights=[one.weight for one in unseen],
-        start=START,
-    )
-
-
-def _sureness(unseen: Sequence[_Unseen]) -> Sureness:
-    judgements = []
-    for part in sorted({one.part for one in unseen}):
-        mixing = _mixing([one for one in unseen if one.part != part])
-        for one in (one for one in unseen if one.part == part):
-            case, logits = one.case, mixing.logits(one.case.run.kind, one.beliefs)
-            judgements.append(Judgement.of(logits, case.run.agents, case.target, case.blamed, one.weight))
-    return fit_sureness(judgements)
+    return float(minimize_scalar(loss, bounds=(_LEAST_SHARPNESS, _MOST_SHARPNESS), method="bounded").x)
 
 
 def beliefs_of(model: StructuralModel, cases: Sequence[FitCase]) -> list[Logits]:
     """The log-probabilities that a model gives to the steps of trajectories."""
-    return [normalised(model.logits(case.run.table, case.run.agents)) for case in cases]
+    return [normalised(model.steps.of(case.run)) for case in cases]
 
 
-def _logits(cases: Sequence[FitCase]) -> tuple[KindLogits, KindLogits]:
-    return _logit_on(cases, STEP_STRENGTH), _logit_on(cases, AGENT_STRENGTH)
-
-
-def _logit_on(cases: Sequence[FitCase], strength: float) -> KindLogits:
+def _logits_on(cases: Sequence[FitCase], *, scale: float = 1.0) -> KindLogits:
     shared, by_kind = fit_logits(
         [case.run.standardised for case in cases],
         [case.run.prior for case in cases],
         [case.target for case in cases],
         [case.run.kind for case in cases],
         weights=[case.weight for case in cases],
-        strength=strength,
-        kind_strength=_KIND * strength,
+        strength=_STRENGTH,
+        kind_strength=_KIND * _STRENGTH,
     )
-    names = cases[0].run.table.names
-    return KindLogits(_named(shared, names), {kind: _named(own, names) for kind, own in by_kind.items()})
+    names = cases[0].run.names
+    return KindLogits(
+        _towards(shared, names, scale), {kind: _towards(own, names, scale) for kind, own in by_kind.items()}
+    )
 
 
-def _named(weights: NDArray[np.float64], names: tuple[str, ...]) -> ConditionalLogit:
-    named = {name: float(weight) for name, weight in zip(names, weights[:-1], strict=True) if abs(weight) > 1e-6}
-    return ConditionalLogit(named, float(weights[-1]))
+def _towards(weights: NDArray[np.float64], names: tuple[str, ...], scale: float) -> ConditionalLogit:
+    """The logarithmic pool of the prior and the logit of these weights, which is a logit itself."""
+    taught = {name: scale * _TAUGHT * float(own) for name, own in zip(names, weights[:-1], strict=True)}
+    kept = {name: own for name, own in taught.items() if abs(own) > 1e-6}
+    return ConditionalLogit(kept, scale * (1.0 + _TAUGHT * (float(weights[-1]) - 1.0)))
 
 
 _MOST = 4.0
@@ -184,10 +138,10 @@ def _is_injected(labeled: LabeledTrajectory) -> bool:
 FEWEST = 5
 """Labelled decisive steps below which nothing can be learnt."""
 FEWEST_QUESTIONS = 3
-"""Questions below which nothing can be measured: one is judged, and of the others one chooses what the rest teach."""
+"""Questions below which nothing can be measured: one is judged, and of the others one says how sure the rest is."""
 _FOLDS = 5
 _OTHER_FOLDS = 1_000_003
-"""Added to the seed of the folds that a fit is measured on, so that they are not those that it chooses on."""
+"""Added to the seed of the folds that a fit is measured on, so that they are not those that its sureness is from."""
 
 
 def fit_structural(
@@ -197,7 +151,7 @@ def fit_structural(
 
     Raises:
         AttributionError: There are fewer than :data:`FEWEST` of them, or of their questions fewer than three.
-        MissingExtraError: scikit-learn or scipy is not installed.
+        MissingExtraError: scipy is not installed.
     """
     cases = cases_of(labeled)
     usable = usable_of(labeled)
@@ -225,7 +179,7 @@ def fit_structural(
         shipped_agent=float(agent_before),
         fitted_step=float(step_after),
         fitted_agent=float(agent_after),
-        chosen=_in_words(model),
+        chosen="two thirds of the way from the prior as shipped to what the labels teach",
     )
     return replace(model, right=(int(right[proven, 0].sum()), sum(proven))), report
 
@@ -235,9 +189,8 @@ def cases_of(labeled: Sequence[LabeledTrajectory]) -> list[FitCase]:
 
     Raises:
         AttributionError: There are fewer than :data:`FEWEST` of them, or they have fewer than three questions.
-        MissingExtraError: scikit-learn or scipy is not installed.
+        MissingExtraError: scipy is not installed.
     """
-    require("sklearn", extra="fit", feature="fitting an attributor")
     require("scipy", extra="fit", feature="fitting an attributor")
     usable = usable_of(labeled)
     proven = sum(not one.is_weak for one in usable)
@@ -282,9 +235,9 @@ def _case(labeled: LabeledTrajectory, weight: float) -> FitCase:
         raise AttributionError(f"the trajectory {labeled.trajectory.run_id!r} has no decisive step")
     trajectory = labeled.trajectory
     return FitCase(
-        RunFeatures.of(features_of(trajectory), [step.agent for step in trajectory.steps]),
+        run_features(features_of(trajectory)),
+        tuple(step.agent for step in trajectory.steps),
         target=labeled.decisive.step,
-        blamed=_as_acting(labeled.decisive.agent, trajectory),
         group=question_of(labeled),
         weight=weight,
     )
@@ -293,11 +246,6 @@ def _case(labeled: LabeledTrajectory, weight: float) -> FitCase:
 def question_of(labeled: LabeledTrajectory) -> str:
     """The question that a labelled run belongs to; runs of one question are never split between fitting and judging."""
     return labeled.question_id or labeled.trajectory.task or labeled.trajectory.run_id
-
-
-def _as_acting(name: str, trajectory: Trajectory) -> str:
-    """A labelled name as the run has it: labels differ from logs in case and punctuation."""
-    return next((step.agent for step in trajectory.steps if fold(step.agent) == fold(name)), name)
 
 
 def hits(labeled: Sequence[LabeledTrajectory], beliefs: Sequence[Logits]) -> np.ndarray:
@@ -309,13 +257,3 @@ def hits(labeled: Sequence[LabeledTrajectory], beliefs: Sequence[Logits]) -> np.
             agent = one.trajectory.steps[best].agent
             found[place] = best == one.decisive.step, fold(agent) == fold(one.decisive.agent)
     return found
-
-
-def _in_words(model: StructuralModel) -> str:
-    """The shares for each kind of team."""
-    names = ("as shipped", "weights for steps", "trees", "weights for agents")
-    by_kind = [
-        f"{kind}: " + ", ".join(f"{name} {share:.2f}" for name, share in zip(names, shares, strict=True))
-        for kind, shares in sorted(model.mixing.by_kind.items())
-    ]
-    return "; ".join(by_kind)

@@ -4,26 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from itertools import chain
-from typing import Annotated, Any, Self
+from dataclasses import asdict
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, TypeAdapter, model_validator
+from pydantic import Field, TypeAdapter
 from pydantic.dataclasses import dataclass as checked
 
 from tracer_hooks.diagnosis._reading._roles import fold
-from tracer_hooks.diagnosis.ranking._learners import Forest, KindLogits
-from tracer_hooks.diagnosis.ranking._pooling import (
-    CHECKS,
-    Beliefs,
-    Logits,
-    Mixing,
-    Sureness,
-    agent_mass,
-    normalised,
-)
+from tracer_hooks.diagnosis.ranking._learners import ConditionalLogit, KindLogits, RunFeatures
+from tracer_hooks.diagnosis.ranking._pooling import CHECKS, Logits
 from tracer_hooks.diagnosis.ranking._table import RULES_TOGETHER, FeatureTable
 
 PRIOR: dict[str, float] = {
@@ -71,61 +62,28 @@ def kind_of(table: FeatureTable) -> str:
     return HAND_OFFS if table.column("run: share of hand-offs").any() else TURNS
 
 
-@dataclass(frozen=True, slots=True)
-class RunFeatures:
-    """Features of one run, with what every member of the model computes from them."""
-
-    table: FeatureTable
-    agents: tuple[str, ...]
-    """Who acted in each step."""
-    standardised: NDArray[np.float64]
-    prior: Logits
-    kind: str
-
-    @classmethod
-    def of(cls, table: FeatureTable, agents: Sequence[str]) -> RunFeatures:
-        """Compute them once."""
-        return cls(table, tuple(agents), table.standardised(), prior_logits(table.column), kind_of(table))
-
-    def members(self, step_logit: KindLogits, agent_logit: KindLogits, trees: Logits) -> Beliefs:
-        """Log-beliefs of prior, step logit, trees and agent logit; that of an agent counts for each of its steps."""
-        by_step = step_logit.of(self.kind).logits_from(self.standardised, self.table.names, self.prior)
-        by_agent = agent_logit.of(self.kind).logits_from(self.standardised, self.table.names, self.prior)
-        agents = agent_mass(by_agent, self.agents)
-        return np.stack([normalised(self.prior), normalised(by_step), normalised(trees), agents])
+def run_features(table: FeatureTable) -> RunFeatures:
+    """The features of one run, ready for a logit."""
+    return RunFeatures(table.names, table.standardised(), prior_logits(table.column), kind_of(table))
 
 
 @checked(frozen=True, slots=True, config=CHECKS)
 class StructuralModel:
-    """Log-beliefs over steps: the prior alone, or a pool of it with what labels have taught."""
+    """Log-beliefs over steps: the prior's, or most of the way from there to what labels teach."""
 
-    steps: KindLogits = field(default_factory=KindLogits)
+    steps: KindLogits
     """Ranks steps, on top of the prior."""
-    agents: KindLogits = field(default_factory=KindLogits)
-    """Weighs agents: its belief in all steps of an agent together counts for each of them."""
-    forest: Forest | None = None
-    """Trees over steps; None before a fit."""
-    mixing: Mixing = field(default_factory=lambda: Mixing((1.0, 0.0, 0.0, 0.0)))
-    """The shares of prior, step logit, trees and agent logit."""
-    sureness: Sureness = field(default_factory=Sureness)
-    """How sure the answers are, given the beliefs."""
-    agents_seen: frozenset[str] = frozenset()
+    agents_seen: frozenset[str]
     """Names of the agents in the labelled runs, folded."""
-    labels: Annotated[int, Field(ge=0)] = 0
+    labels: Annotated[int, Field(ge=0)]
     """Labelled runs that it was fitted to."""
-    right: tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=1)]] | None = None
+    right: tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=1)]] | None
     """In how many of them fits without their question found the step, and of how many; None where none was tried."""
-
-    @model_validator(mode="after")
-    def _mixes_four(self) -> Self:
-        if any(len(shares) != 4 for shares in (self.mixing.shares, *self.mixing.by_kind.values())):
-            raise ValueError("expected the shares of four members")
-        return self
 
     @property
     def is_fitted(self) -> bool:
         """Tell whether labels have gone into it, so that its beliefs are probabilities."""
-        return self.forest is not None
+        return self.labels > 0
 
     def knows(self, agents: Iterable[str]) -> bool:
         """Tell whether half of the agents or more are among those of the labelled runs."""
@@ -135,18 +93,6 @@ class StructuralModel:
     def vouches_for(self, agents: Iterable[str]) -> bool:
         """Tell whether it knows how sure it is of a run: of a team that it knows, from enough labels."""
         return self.labels >= ENOUGH_LABELS and self.knows(agents)
-
-    def logits(self, table: FeatureTable, agents: Sequence[str]) -> Logits:
-        """Log-belief of every step, up to a constant.
-
-        Args:
-            table: The features of the steps.
-            agents: Who acted in each step.
-        """
-        if self.forest is None:
-            return normalised(prior_logits(table.column))
-        run = RunFeatures.of(table, agents)
-        return self.mixing.logits(run.kind, run.members(self.steps, self.agents, self.forest.logits(table)))
 
     def to_json(self) -> dict[str, Any]:
         """As plain JSON."""
@@ -165,27 +111,15 @@ class StructuralModel:
             ValueError: It is no model over these features; the message says what is wrong.
         """
         model = TypeAdapter(cls).validate_json(json.dumps(data))
-        said = model.to_json()
-        _refuse_missing(data, {key: said[key] for key in said if key in data or key not in _OPTIONAL})
-        logits = chain.from_iterable((one.shared, *one.by_kind.values()) for one in (model.steps, model.agents))
-        read = [*chain.from_iterable(logit.weights for logit in logits), *(model.forest.names if model.forest else ())]
-        unknown = next((name for name in read if name not in features), None)
+        logits = (model.steps.shared, *model.steps.by_kind.values())
+        unknown = next((name for logit in logits for name in logit.weights if name not in features), None)
         if unknown is not None:
             raise ValueError(f"it reads {unknown!r}, which no feature of this release gives")
         return model
 
 
-_OPTIONAL = ("sureness", "agents_seen", "labels", "right")
-"""Files of before do without."""
-
-
-def _refuse_missing(data: Mapping[str, Any], whole: Mapping[str, Any]) -> None:
-    """Raise where ``data`` leaves to a default what a file says."""
-    for key, value in whole.items():
-        if key not in data:
-            raise ValueError(f"{key!r} is missing")
-        if isinstance(value, dict):
-            _refuse_missing(data[key], value)
+SHIPPED = StructuralModel(KindLogits(ConditionalLogit({}, 1.0), {}), frozenset(), 0, None)
+"""The prior alone."""
 
 
 def _rounded(value: Any) -> Any:
@@ -193,6 +127,4 @@ def _rounded(value: Any) -> Any:
         return {key: _rounded(one) for key, one in value.items()}
     if isinstance(value, frozenset):
         return sorted(value)
-    if isinstance(value, (list, tuple)):
-        return [_rounded(one) for one in value]
     return round(value, 6) if isinstance(value, float) else value

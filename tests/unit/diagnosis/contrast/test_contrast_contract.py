@@ -6,7 +6,7 @@ import string
 import time
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tracer_hooks.diagnosis._protocol import Attributor, Scorer
@@ -71,7 +71,7 @@ def trajectories(draw, run_id=None) -> Trajectory:
 options = st.builds(
     ContrastOptions, nearest=st.integers(1, 3), at_most=st.integers(3, 5), without_passing=st.booleans()
 )
-relaxed = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+relaxed = settings(max_examples=60)
 
 
 @relaxed

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -19,6 +16,7 @@ from tracer_hooks.errors import ConfigError
 from tracer_hooks.schema import to_json
 from tracer_hooks.testing import ScriptedLLM, When
 
+from ....e2e._command import Command, Done
 from ._runs import shop_run, verdict
 
 GUIDE = Path(__file__).resolve().parents[4] / "docs" / "guides" / "judge.md"
@@ -144,13 +142,8 @@ def test_the_guide_names_the_variables_that_are_read() -> None:
     assert set(re.findall(r"TRACER_HOOKS_JUDGE_[A-Z_]*[A-Z]", GUIDE.read_text(encoding="utf-8"))) == read
 
 
-def diagnose(folder: Path, *paths: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    ours = {key: value for key, value in os.environ.items() if not key.startswith(("TRACER_HOOKS_", "OPENAI_"))}
-    code = "from tracer_hooks.cli import main; main()"
-    return subprocess.run(
-        [sys.executable, "-c", code, "diagnose", *paths, "--attributor", "judge", "--json"],
-        cwd=folder, env={**ours, **environment}, capture_output=True, text=True, timeout=100, check=False,
-    )  # fmt: skip
+def diagnose(folder: Path, *paths: str, **environment: str) -> Done:
+    return Command(folder)("diagnose", *paths, "--attributor", "judge", "--json", **environment)
 
 
 @pytest.fixture
@@ -167,16 +160,15 @@ def test_a_reply_that_cannot_be_used_is_the_error_of_its_input_and_the_others_ar
         calls = llm.calls
         again = diagnose(folder, "good.json", **settings)
         assert llm.calls == calls  # from the cache
-    assert done.returncode == 1, done.stderr
-    good, bad = json.loads(done.stdout)["results"]
+    assert done.code == 1, done.err
+    good, bad = done.json["results"]
     assert (good["agent"], good["step"], good["attributor"]) == ("Calculator", 3, "judge/2 all-at-once m")
     assert bad["error"].startswith("OutputParseError")
-    assert again.returncode == 0
-    assert json.loads(again.stdout)["results"][0]["step"] == 3
+    assert again.code == 0
+    assert again.json["results"][0]["step"] == 3
 
 
 def test_without_settings_the_message_says_what_to_set(folder: Path) -> None:
     done = diagnose(folder, "good.json")
-    assert done.returncode == 2
-    assert "TRACER_HOOKS_JUDGE_MODEL" in done.stderr
-    assert "Traceback" not in done.stderr
+    assert done.code == 2
+    assert "TRACER_HOOKS_JUDGE_MODEL" in done.err

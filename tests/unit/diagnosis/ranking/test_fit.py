@@ -7,16 +7,10 @@ from pathlib import Path
 import pytest
 
 from tracer_hooks.diagnosis import Fittable, StructuralAttributor, diagnose_trajectory, get_attributor
-from tracer_hooks.diagnosis.ranking import _learners
 from tracer_hooks.errors import AttributionError, ConfigError
 from tracer_hooks.schema import RunOutcome
 
 from ._runs import labelled_runs
-
-
-@pytest.fixture(autouse=True)
-def few_trees(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_learners, "TREES", 15)
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +28,7 @@ def test_a_fit_learns_what_marks_the_fault(fitted) -> None:
     assert report.trajectories == report.questions == 24
     assert report.fitted_step > 0.8
     assert report.gain == pytest.approx(report.fitted_step - report.shipped_step)
-    assert "trees" in report.chosen
+    assert "prior as shipped" in report.chosen
 
 
 def test_the_attributor_itself_stays_as_it_was() -> None:
@@ -57,7 +51,7 @@ def test_a_saved_attributor_gives_the_same_answers(fitted, tmp_path: Path) -> No
         assert first.confidence == pytest.approx(second.confidence, abs=1e-2)
         assert first.own_labels_right == second.own_labels_right == (right, 24)
     answer = diagnose_trajectory(labelled_runs(1)[0].trajectory, attributor=str(tmp_path / "mine"))
-    assert answer.attributor.startswith("structural/2+fit")
+    assert answer.attributor.startswith("structural/3+fit")
 
 
 def test_labels_say_nothing_of_another_team_and_those_that_nothing_was_tried_on_say_nothing(fitted) -> None:
@@ -119,7 +113,7 @@ def test_a_fitted_attributor_still_abstains_on_a_success(fitted) -> None:
     [
         ("{", "no fitted attributor 'structural'"),
         ('{"version": 1}', "no fitted attributor 'structural'"),
-        (json.dumps({"version": 99, "model": {}}), "version 99, this release reads 2"),
+        (json.dumps({"version": 99, "model": {}}), "version 99, this release reads 3"),
     ],
 )
 def test_damaged_and_newer_files_say_what_to_do(tmp_path: Path, content, message) -> None:
@@ -141,7 +135,7 @@ def test_labels_of_a_single_question_are_refused() -> None:
 
 def test_a_fit_of_the_earlier_format_says_which_command_fits_anew(tmp_path: Path) -> None:
     (tmp_path / "structural.json").write_text(json.dumps({"attributor": "structural", "version": 1, "model": {}}))
-    with pytest.raises(AttributionError, match=r"of version 1, this release reads 2.*tracer-hooks fit"):
+    with pytest.raises(AttributionError, match=r"of version 1, this release reads 3.*tracer-hooks fit"):
         get_attributor(tmp_path)
 
 

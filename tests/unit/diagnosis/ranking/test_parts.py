@@ -53,7 +53,7 @@ def matches(pattern: re.Pattern[str]) -> st.SearchStrategy[str]:
 
 
 @pytest.mark.parametrize("name", sorted(QUICK))
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 @given(data=st.data())
 def test_every_match_has_a_part(name, data) -> None:
     quick = QUICK[name]
