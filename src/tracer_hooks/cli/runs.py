@@ -122,11 +122,12 @@ def list_runs(
 
     with store_to_read(store) as kept:
         wanted = None if outcome is None else RunOutcome(outcome)
-        asked = _Asked(agent=agent, kind=finding_kind(kind), certainty=certainty)
-        began, tags, most = since_of(since), tags_of(tag), limit if asked == _Asked() else max(limit, _SEARCHED)
+        asked = (agent, finding_kind(kind), certainty)
+        began, tags = since_of(since), tags_of(tag)
+        most = limit if asked == (None, None, None) else max(limit, _SEARCHED)
         is_there = kept.exists()
         summaries = kept.list(limit=most, team=team, outcome=wanted, since=began, tags=tags) if is_there else ()
-        listed = list(islice(_listed(kept, summaries, asked), limit))
+        listed = list(islice((pair for pair in _diagnosed(kept, summaries) if _fits(pair[1], *asked)), limit))
         teams = {each.team for each in kept.list(limit=_SEARCHED)} if is_there and not listed else set()
     if as_json:
         print_json({"runs": [summary.model_dump(mode="json") | _diagnosis_json(found) for summary, found in listed]})
@@ -140,31 +141,22 @@ def list_runs(
         err().print("no run is like that; see them all: tracer-hooks runs list")
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Asked:
-    """The diagnosis that runs are listed for; None where anything will do."""
-
-    agent: str | None = None
-    kind: FindingKind | None = None
-    certainty: CertaintyName | None = None
-
-    def fits(self, found: Attribution | None) -> bool:
-        if found is None:
-            return self == _Asked()
-        is_kind = self.kind is None or any(each.kind is self.kind for each in found.findings)
-        return is_kind and self.agent in (None, found.agent) and self.certainty in (None, found.certainty)
-
-
-def _listed(
-    kept: RunStore, summaries: Sequence[RunSummary], asked: _Asked
-) -> Iterator[tuple[RunSummary, Attribution | None]]:
+def _diagnosed(kept: RunStore, summaries: Sequence[RunSummary]) -> Iterator[tuple[RunSummary, Attribution | None]]:
     """Runs with their diagnoses, of which only so many are read at a time."""
     for start in range(0, len(summaries), _BATCH):
         batch = summaries[start : start + _BATCH]
         known = kept.attributions(*(run.run_id for run in batch if run.confidence is not None))
-        for run in batch:
-            if asked.fits(found := known.get(run.run_id)):
-                yield run, found
+        yield from ((run, known.get(run.run_id)) for run in batch)
+
+
+def _fits(
+    found: Attribution | None, agent: str | None, kind: FindingKind | None, certainty: CertaintyName | None
+) -> bool:
+    """Tell whether a diagnosis is one that is asked for; None where anything will do."""
+    if found is None:
+        return agent is None and kind is None and certainty is None
+    is_kind = kind is None or any(each.kind is kind for each in found.findings)
+    return is_kind and agent in (None, found.agent) and certainty in (None, found.certainty)
 
 
 def _diagnosis_json(found: Attribution | None) -> dict[str, Any]:

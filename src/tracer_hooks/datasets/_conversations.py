@@ -10,7 +10,7 @@ failures, and which of these is the root cause: a trajectory (``trajectory_id``,
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from tracer_hooks._reading import too_many
@@ -35,23 +35,6 @@ from tracer_hooks.schema import (
 _ROLE = re.compile(r"^(?P<speaker>.*?)\s*\((?P<note>[^()]*)\)\s*$", re.DOTALL)
 
 
-def _broadcast_inputs(speakers: Sequence[str]) -> list[tuple[StepInput, ...]]:
-    """Return what each turn saw when all speak in one room: every turn since the same speaker's last one.
-
-    Names and positions only; the texts stand in the steps.
-    """
-    if reason := too_many(speakers):
-        raise TrajectoryError(reason)
-    last: dict[str, int] = {}
-    inputs = []
-    seen = [StepInput(source=speaker, step=position) for position, speaker in enumerate(speakers)]
-    for position, speaker in enumerate(speakers):
-        since = last.get(speaker, -1) + 1
-        inputs.append(tuple(seen[since:position]))
-        last[speaker] = position
-    return inputs
-
-
 def _turn_of(entry: object, place: str) -> tuple[str, str | None]:
     """Return who speaks in a message, and whom the turn is handed to.
 
@@ -71,20 +54,32 @@ def _turn_of(entry: object, place: str) -> tuple[str, str | None]:
     return match["speaker"], note.removeprefix("->").strip() or None if note.startswith("->") else None
 
 
-def _spoken_steps(turns: Sequence[tuple[str, str | None]], texts: Sequence[str]) -> tuple[Step, ...]:
-    """Steps of a conversation in which nobody calls a tool: who speaks, to whom the turn is handed, and the words."""
-    inputs = _broadcast_inputs([speaker for speaker, _ in turns])
-    return tuple(
-        Step(
-            index=index,
-            agent=speaker,
-            kind=StepKind.HANDOFF if recipient else StepKind.MESSAGE,
-            content=texts[index],
-            recipient=recipient,
-            inputs=inputs[index],
+_Saying = tuple[str, tuple[ToolCall, ...]]
+"""The words of a turn, and the tools that it called."""
+
+
+def _steps_of(turns: Sequence[tuple[str, str | None]], sayings: Iterable[_Saying]) -> tuple[Step, ...]:
+    """The steps of a conversation; what each saw when all speak in one room is every turn since its speaker's last one.
+
+    Args:
+        turns: Who speaks, and whom the turn is handed to.
+        sayings: What is said in each turn.
+    """
+    if reason := too_many([speaker for speaker, _ in turns]):
+        raise TrajectoryError(reason)
+    # Names and positions only; the texts stand in the steps.
+    seen = [StepInput(source=speaker, step=position) for position, (speaker, _) in enumerate(turns)]
+    last: dict[str, int] = {}
+    steps = []
+    for index, ((speaker, recipient), (text, calls)) in enumerate(zip(turns, sayings, strict=True)):
+        kind = StepKind.TOOL_CALL if calls else StepKind.HANDOFF if recipient else StepKind.MESSAGE
+        inputs = tuple(seen[last.get(speaker, -1) + 1 : index])
+        step = Step(
+            index=index, agent=speaker, kind=kind, content=text, recipient=recipient, inputs=inputs, tool_calls=calls
         )
-        for index, (speaker, recipient) in enumerate(turns)
-    )
+        steps.append(step)
+        last[speaker] = index
+    return tuple(steps)
 
 
 _OWN_KEYS = ("question_ID", "mistake_agent", "mistake_step", "is_corrected")
@@ -117,7 +112,7 @@ def _steps(history: object) -> tuple[Step, ...]:
     if not history:
         raise TrajectoryError("the trajectory has no steps: 'history' is empty")
     turns = [_turn_of(entry, f"history[{position}]") for position, entry in enumerate(history)]
-    return _spoken_steps(turns, [content_text(entry.get("content")) for entry in history])
+    return _steps_of(turns, ((content_text(entry.get("content")), ()) for entry in history))
 
 
 def _first_request(history: object) -> str:
@@ -218,7 +213,7 @@ def _aegis_steps(turns: object) -> tuple[Step, ...]:
             raise TrajectoryError(f"turn {position} names no speaker: expected an object with 'agent_name'")
     # the file's own step numbers count from 1 and jump; the position is what counts
     turns_of = [(to_text(turn["agent_name"]), None) for turn in turns]
-    return _spoken_steps(turns_of, [content_text(turn.get("content")) for turn in turns])
+    return _steps_of(turns_of, ((content_text(turn.get("content")), ()) for turn in turns))
 
 
 def _faults(labels: object) -> tuple[AgentFault, ...]:
@@ -291,13 +286,12 @@ def _agentrx_trajectory(data: Mapping[str, Any]) -> Trajectory:
         raise TrajectoryError(f"the trajectory has no steps: expected a list under {' or '.join(map(repr, _STEPS))}")
     parts = [_substeps(entry, position) for position, entry in enumerate(entries)]
     turns = [_turn_of(part[0], f"steps[{position}]") for position, part in enumerate(parts)]
-    inputs = _broadcast_inputs([speaker for speaker, _ in turns])
     task = data.get("instruction", data.get("task_instruction"))
     return Trajectory(
         run_id=agentrx_key(data) or f"agentrx-{digest([task, entries])}",
         framework="agentrx",
         task=content_text(task),
-        steps=tuple(_agentrx_step(k, turns[k], parts[k], inputs[k]) for k in range(len(parts))),
+        steps=_steps_of(turns, map(_saying, parts)),
         outcome=RunOutcome.FAILED,
     )
 
@@ -309,9 +303,7 @@ def _substeps(entry: object, position: int) -> list[Mapping[str, Any]]:
     return parts
 
 
-def _agentrx_step(
-    index: int, turn: tuple[str, str | None], parts: list[Mapping[str, Any]], inputs: tuple[StepInput, ...]
-) -> Step:
+def _saying(parts: Sequence[Mapping[str, Any]]) -> _Saying:
     texts, calls = [content_text(parts[0].get("content"))], []
     for part in parts[1:]:
         role, text = part.get("role"), content_text(part.get("content"))
@@ -319,16 +311,7 @@ def _agentrx_step(
             calls.append(ToolCall(name=to_text(part.get("name") or "tool"), result=text))
         else:
             texts.append(f"{to_text(role or '')}: {text}")
-    speaker, recipient = turn
-    return Step(
-        index=index,
-        agent=speaker,
-        kind=StepKind.TOOL_CALL if calls else StepKind.HANDOFF if recipient else StepKind.MESSAGE,
-        content="\n".join(texts),
-        recipient=recipient,
-        inputs=inputs,
-        tool_calls=tuple(calls),
-    )
+    return "\n".join(texts), tuple(calls)
 
 
 def _agentrx_labeled(data: Mapping[str, Any], trajectory: Trajectory) -> LabeledTrajectory:

@@ -35,22 +35,15 @@ from tracer_hooks.evaluation._scores import (
 from tracer_hooks.evaluation.baselines import fault_baselines, step_baselines
 from tracer_hooks.schema import Attribution, LabeledTrajectory, RunOutcome
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EvaluatedMethod:
-    """One row of the tables."""
-
-    name: str
-    """As the caller named it."""
-    attributor_for: Callable[[int], Attributor]
-    """The attributor for the run at this position."""
+_AttributorFor = Callable[[int], Attributor]
+"""Gives the attributor for the run at a position."""
 
 
 def evaluated_methods(
     attributors: Mapping[str, Attributor], cases: Sequence[Case], folds: int | None, seed: int
-) -> list[EvaluatedMethod]:
-    """Every attributor as it is and, with ``folds``, fitted to the other folds of the labelled cases."""
-    found = [EvaluatedMethod(name=name, attributor_for=_always(attributor)) for name, attributor in attributors.items()]
+) -> dict[str, _AttributorFor]:
+    """By name, every attributor as it is and, with ``folds``, fitted to the other folds of the labelled cases."""
+    found = {name: _always(attributor) for name, attributor in attributors.items()}
     if folds is None:
         return found
     if all(case.labeled is None for case in cases):
@@ -63,12 +56,12 @@ def evaluated_methods(
                 f"attributor {name!r} cannot be fitted to labels, so it cannot be cross-validated. "
                 "Run it without --cross-validate"
             )
-        fitted = _by_fold(where, labeled, functools.partial(_fitted, attributor, seed))
-        found.append(EvaluatedMethod(name=f"{name}, fitted ({folds} folds)", attributor_for=fitted))
+        fit = functools.partial(_fitted, attributor, seed)
+        found[f"{name}, fitted ({folds} folds)"] = _by_fold(where, labeled, fit)
     return found
 
 
-def _always(attributor: Attributor) -> Callable[[int], Attributor]:
+def _always(attributor: Attributor) -> _AttributorFor:
     return lambda position: attributor
 
 
@@ -80,9 +73,7 @@ Fit = Callable[[Sequence[LabeledTrajectory]], Attributor]
 """Fits an attributor to labelled trajectories."""
 
 
-def _by_fold(
-    where: Sequence[int], labeled: Sequence[LabeledTrajectory | None], fit: Fit
-) -> Callable[[int], Attributor]:
+def _by_fold(where: Sequence[int], labeled: Sequence[LabeledTrajectory | None], fit: Fit) -> _AttributorFor:
     """The attributor for the run at a position, labelled or not: fitted to the labelled runs of the other folds."""
 
     @functools.cache
@@ -116,47 +107,6 @@ class EvaluationOptions:
             raise ConfigError(f"cross_validate is {self.cross_validate!r}, expected at least 2 folds")
         if self.draws < 0:
             raise ConfigError(f"draws is {self.draws!r}, expected 0 or more")
-
-
-def ask(
-    entrant: EvaluatedMethod,
-    cases: Sequence[Case],
-    *,
-    told: bool = False,
-    withheld: bool = False,
-    progress: Progress | None = None,
-) -> list[Answer]:
-    """One answer for each case; an attributor that fails on a run is recorded and the rest goes on.
-
-    Args:
-        entrant: Who is asked.
-        cases: About which runs.
-        told: Whether the expected answer is told.
-        withheld: Whether it is withheld how the runs ended.
-        progress: Told after each answer.
-
-    Raises:
-        MissingExtraError: The attributor needs something that is not installed.
-        ConfigError: The attributor cannot work as it is configured.
-    """
-    unknown = {"outcome": RunOutcome.UNKNOWN, "outcome_reason": None} if withheld else {}
-    answers: list[Answer] = []
-    for attributor, group in itertools.groupby(enumerate(cases), key=lambda one: entrant.attributor_for(one[0])):
-        asked = ((case.trajectory.model_copy(update=unknown), case.reference if told else None) for _, case in group)
-        began = time.perf_counter()
-        for answer in diagnose_each(asked, attributor=attributor):
-            if isinstance(answer, (MissingExtraError, ConfigError)):  # no run would fare better
-                raise answer
-            seconds = time.perf_counter() - began
-            if isinstance(answer, Exception):
-                error = f"{type(answer).__name__}: {answer}"
-                answers.append(Answer(attribution=None, seconds=seconds, error=error))
-            else:  # the attributor knows better how long it took where it asked about several runs at once
-                answers.append(Answer(attribution=answer, seconds=answer.elapsed_s or seconds))
-            began = time.perf_counter()
-            if progress is not None:
-                progress(entrant.name, len(answers), len(cases))
-    return answers
 
 
 def cross_validate(
@@ -218,10 +168,10 @@ def evaluate(
             "there is no run to evaluate on, expected at least one. See tracer_hooks.evaluation.read_data"
         )
     named = attributors if isinstance(attributors, Mapping) else {attributors.name: attributors}
-    entrants = evaluated_methods(named, data.cases, options.cross_validate, options.seed)
+    methods = evaluated_methods(named, data.cases, options.cross_validate, options.seed)
     work = _Work(data.cases, options, progress)
-    for entrant in entrants:
-        work.measure(entrant)
+    for name, attributor_for in methods.items():
+        work.measure(name, attributor_for)
     work.add_baselines()
     expected_answers = sum(case.reference is not None for case in data.cases)
     expected = f"{expected_answers} of {len(data.cases)} runs have an expected answer to tell"
@@ -255,18 +205,18 @@ class _Work:
         self.problems: list[Problem] = []
         self.versions: dict[str, str] = {}
 
-    def measure(self, entrant: EvaluatedMethod) -> None:
+    def measure(self, name: str, attributor_for: _AttributorFor) -> None:
         """Ask an attributor everything, and score it."""
-        found = self._ask(entrant)
-        self.versions[entrant.name] = next((one.attribution.attributor for one in found if one.attribution), "")
-        self._score(entrant, found, told=False)
+        found = self._ask(name, attributor_for)
+        self.versions[name] = next((one.attribution.attributor for one in found if one.attribution), "")
+        self._score(name, found, told=False)
         if self._options.with_reference:
-            self._score(entrant, self._ask(entrant, told=True), told=True)
+            self._score(name, self._ask(name, attributor_for, told=True), told=True)
         if self._options.detection:
             if any(case.outcome is not RunOutcome.UNKNOWN for case in self._cases):
-                withheld = self._ask(entrant, withheld=True)
-                self._detected.append(DetectedRuns(name=entrant.name, told=False, answers=withheld))
-            self._detected.append(DetectedRuns(name=entrant.name, told=True, answers=found))
+                withheld = self._ask(name, attributor_for, withheld=True)
+                self._detected.append(DetectedRuns(name=name, told=False, answers=withheld))
+            self._detected.append(DetectedRuns(name=name, told=True, answers=found))
 
     def add_baselines(self) -> None:
         """Score what reads nothing."""
@@ -283,25 +233,53 @@ class _Work:
             masks[POOLED] = np.ones(len(self._cases), dtype=np.bool_)
         return [self._group(name, mask) for name, mask in masks.items()]
 
-    def _ask(self, entrant: EvaluatedMethod, *, told: bool = False, withheld: bool = False) -> list[Answer]:
-        answers = ask(entrant, self._cases, told=told, withheld=withheld, progress=self._progress)
-        self.problems += [
-            Problem(source=case.source, reason=f"attributor {entrant.name!r}: {answer.error}")
-            for case, answer in zip(self._cases, answers, strict=True)
-            if answer.error is not None
-        ]
+    def _ask(
+        self, name: str, attributor_for: _AttributorFor, *, told: bool = False, withheld: bool = False
+    ) -> list[Answer]:
+        """One answer for each run; an attributor that fails on a run is recorded and the rest goes on.
+
+        Args:
+            name: Who is asked.
+            attributor_for: The same as attributors.
+            told: Whether the expected answer is told.
+            withheld: Whether it is withheld how the runs ended.
+
+        Raises:
+            MissingExtraError: The attributor needs something that is not installed.
+            ConfigError: The attributor cannot work as it is configured.
+        """
+        unknown = {"outcome": RunOutcome.UNKNOWN, "outcome_reason": None} if withheld else {}
+        answers: list[Answer] = []
+        placed = enumerate(self._cases)
+        for attributor, group in itertools.groupby(placed, key=lambda one: attributor_for(one[0])):
+            cases = [case for _, case in group]
+            asked = ((case.trajectory.model_copy(update=unknown), case.reference if told else None) for case in cases)
+            began = time.perf_counter()
+            for case, answer in zip(cases, diagnose_each(asked, attributor=attributor), strict=True):
+                if isinstance(answer, (MissingExtraError, ConfigError)):  # no run would fare better
+                    raise answer
+                seconds = time.perf_counter() - began
+                if isinstance(answer, Exception):
+                    reason = f"attributor {name!r}: {type(answer).__name__}: {answer}"
+                    self.problems.append(Problem(source=case.source, reason=reason))
+                    answers.append(Answer(attribution=None, seconds=seconds))
+                else:  # the attributor knows better how long it took where it asked about several runs at once
+                    answers.append(Answer(attribution=answer, seconds=answer.elapsed_s or seconds))
+                began = time.perf_counter()
+                if self._progress is not None:
+                    self._progress(name, len(answers), len(self._cases))
         return answers
 
-    def _score(self, entrant: EvaluatedMethod, answers: list[Answer], *, told: bool) -> None:
+    def _score(self, name: str, answers: list[Answer], *, told: bool) -> None:
         if self._step_cases:
             mine = chosen_rows(answers, self._has_step)
             guesses = [guess_of(answer) for answer in mine]
             scores = score_guesses(self._step_cases, guesses)
-            self._steps.append(ScoredSteps(name=entrant.name, told=told, scores=scores, guesses=guesses, answers=mine))
+            self._steps.append(ScoredSteps(name=name, told=told, scores=scores, guesses=guesses, answers=mine))
         if self._fault_cases:
             mine = chosen_rows(answers, self._has_fault)
             counts = score_faults(self._fault_cases, [fault_guess_of(answer) for answer in mine])
-            self._faults.append(ScoredFaults(name=entrant.name, told=told, scores=counts, answers=mine))
+            self._faults.append(ScoredFaults(name=name, told=told, scores=counts, answers=mine))
 
     def _group(self, name: str, mask: Mask) -> GroupReport:
         with_step, with_fault = mask[self._has_step], mask[self._has_fault]

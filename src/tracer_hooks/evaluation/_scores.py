@@ -49,8 +49,6 @@ class Answer:
     """None when the attributor failed; counts as an abstention."""
     seconds: float
     """Wall-clock time of the diagnosis."""
-    error: str | None = None
-    """Why the attributor failed."""
 
     @property
     def given(self) -> Attribution | None:
@@ -439,17 +437,14 @@ def fault_section(
 
 def _measured(scores: FaultScores, mask: Mask, resampling: Resampling) -> Iterator[tuple[str, Measure | None]]:
     """Figures by name; without further words names are normalised."""
+    runs = int(mask.sum())
     for how in NAMINGS:
         ending = "" if how == _NAMED else f"_{how}"
         for level in LEVELS:
-            yield f"{level}_micro{ending}", _micro(level, how, scores, mask, resampling)
+            yield f"{level}_micro{ending}", resampling.ratio(*_f1_parts(scores, level, how, mask), runs=runs)
             yield f"{level}_macro{ending}", _macro(level, how, scores, mask, resampling)
     yield "auc", resampling.mean(scores.auc[mask])
     yield "answered", resampling.mean(scores.answered[mask])
-
-
-def _micro(level: str, how: str, scores: FaultScores, mask: Mask, resampling: Resampling) -> Measure | None:
-    return resampling.ratio(*_f1_parts(scores, level, how, mask), runs=int(mask.sum()))
 
 
 def _macro(level: str, how: str, scores: FaultScores, mask: Mask, resampling: Resampling) -> Measure | None:

@@ -102,7 +102,7 @@ def test_candidates_are_ranked_by_score_and_the_earlier_goes_first_when_equal() 
 def test_what_an_abstention_lists_is_no_answer() -> None:
     candidates = answer("A", 4).candidates
     assert guess_of(Answer(attribution=abstention(candidates=candidates), seconds=0)) is None
-    assert guess_of(Answer(attribution=None, seconds=0, error="broken")) is None
+    assert guess_of(Answer(attribution=None, seconds=0)) is None
 
 
 def test_several_runs_give_one_array_a_figure() -> None:

@@ -53,18 +53,18 @@ class Installation:
 
     def hook(self, team: Any, host: RunHost) -> PatchSet:
         """Make the kickoffs of ``team`` runs of ``host``."""
-        hooked, released = HookedKickoffs(team, host), threading.Event()
+        hooked = HookedKickoffs(team, host)
         with self._lock:
-            self._retain()
+            release = self._retain()
             try:
                 self._wrap_entries(type(team))
             except BaseException:
-                self._release(released)
+                release()
                 raise
             self._cover_team(team)
-        self.teams.add(team, hooked, on_loss=lambda: self._release(released))
+        self.teams.add(team, hooked, on_loss=release)
         patches = PatchSet()
-        patches.on_undo(lambda: self._release(released))
+        patches.on_undo(release)
         patches.on_undo(lambda: self.teams.remove(hooked))
         return patches
 
@@ -75,20 +75,20 @@ class Installation:
             return patches
         from crewai import Agent, Crew, Flow
 
-        released = threading.Event()
         with self._lock:
-            self._retain()
-            patches.on_undo(lambda: self._release(released))
+            patches.on_undo(self._retain())
             for cls in (Crew, Flow, Agent):
                 self._wrap_entries(cls)
         self.teams.watchers.append(on_team)
         patches.on_undo(lambda: self.teams.watchers.remove(on_team))
         return patches
 
-    def _retain(self) -> None:
+    def _retain(self) -> Callable[[], None]:
+        """Have the patches in place; gives the function that lets go of them, at its first call."""
         if self._count == 0:
             self._install()
         self._count += 1
+        return partial(self._release, threading.Event())
 
     def cover_models(self, agent: Any) -> None:
         """Wrap the classes of an agent's models, which may have been made after the team was hooked."""
