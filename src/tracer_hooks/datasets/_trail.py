@@ -178,16 +178,6 @@ same tool over and over, FM-1.3. Hallucination, retrieval, misread tool output, 
 orchestration, problem identification and all system errors have no counterpart and stay without a mode."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Located:
-    """One annotated error, at a step when its span belongs to one."""
-
-    step: int | None
-    category: str
-    reason: str
-    impact: int
-
-
 def is_trail_trace(data: Mapping[str, Any]) -> bool:
     """Tell whether a record holds a trace of nested spans."""
     spans = data.get("spans")
@@ -239,40 +229,31 @@ def _decoded(value: object, name: str) -> Mapping[str, Any]:
     return found
 
 
-def _located(annotation: Mapping[str, Any], trace: TrailTrace) -> Iterator[_Located]:
+def _located(annotation: Mapping[str, Any], trace: TrailTrace) -> Iterator[tuple[int, DecisiveStep | None]]:
+    """The impact of each annotated error, and its place if its span belongs to a step."""
     errors = annotation.get("errors", [])
     if not isinstance(errors, list) or not all(isinstance(error, Mapping) for error in errors):
         raise TrajectoryError("'errors' must be a list of objects")
     for error in errors:
         category = to_text(error.get("category") or "").strip()
         description = content_text(error.get("description") or error.get("evidence"))
-        yield _Located(
-            step=trace.step_of(to_text(error.get("location") or ""), at_end=letters(category) == _AT_ITS_END),
-            category=category,
-            reason=f"{category}: {description}" if description else category,
-            impact=_IMPACTS.get(to_text(error.get("impact") or "").casefold(), 0),
-        )
+        step = trace.step_of(to_text(error.get("location") or ""), at_end=letters(category) == _AT_ITS_END)
+        place = None
+        if step is not None:
+            mode, reason = MODES.get(letters(category)), f"{category}: {description}" if description else category
+            place = DecisiveStep(agent=trace.trajectory.steps[step].agent, step=step, error_mode=mode, reason=reason)
+        yield _IMPACTS.get(to_text(error.get("impact") or "").casefold(), 0), place
 
 
-def _labeled(errors: list[_Located], trajectory: Trajectory) -> LabeledTrajectory:
-    placed = [(error.step, error) for error in errors if error.step is not None]
-    worst = min(placed, key=lambda item: (-item[1].impact, item[0]), default=None)
-    faults = [
-        AgentFault(agent=trajectory.steps[step].agent, error_mode=MODES.get(letters(error.category)))
-        for step, error in placed
-    ]
+def _labeled(errors: Sequence[tuple[int, DecisiveStep | None]], trajectory: Trajectory) -> LabeledTrajectory:
+    placed = [(impact, place) for impact, place in errors if place is not None]
+    worst = min(placed, key=lambda error: (-error[0], error[1].step), default=None)
+    faults = dict.fromkeys(AgentFault(agent=place.agent, error_mode=place.error_mode) for _, place in placed)
     return LabeledTrajectory(
         trajectory=trajectory,
-        decisive=None
-        if worst is None
-        else DecisiveStep(
-            agent=trajectory.steps[worst[0]].agent,
-            step=worst[0],
-            error_mode=MODES.get(letters(worst[1].category)),
-            reason=worst[1].reason,
-        ),
-        faults=tuple(dict.fromkeys(faults)),
+        decisive=None if worst is None else worst[1],
+        faults=tuple(faults),
         label_source=LabelSource.HUMAN,
         question_id=trajectory.run_id,
-        verification={"faulty_steps": [*sorted({step for step, _ in placed})]},
+        verification={"faulty_steps": [*sorted({place.step for _, place in placed})]},
     )

@@ -20,7 +20,6 @@ from tracer_hooks.improvement._prompt_writer import (
     TriedPrompt,
     WrittenPrompt,
 )
-from tracer_hooks.repair import Repair, RepairScope, RepairTarget, leaks
 from tracer_hooks.schema import Attribution
 from tracer_hooks.tasks import SuiteTask
 
@@ -134,18 +133,11 @@ class TeamAdapter:
         else:
             self.faults = 0
         why = written.rejected
-        if written.text is not None and _tells_an_answer(written.text, case):
+        if written.text is not None and any(run.secrets.are_added(written.text, case.instructions) for run in runs):
             why = "it tells the expected answer of a task"
         if why:
             self.refused.append(TriedPrompt(agent=agent, text=written.text or "", why=why))
         return None if why else written.text
-
-
-def _tells_an_answer(text: str, case: PromptCase) -> bool:
-    repair = Repair(
-        strategy="improve", scope=RepairScope.TEAM, target=RepairTarget.INSTRUCTIONS, agent=case.agent, text=text
-    )
-    return any(leaks(repair, run.secrets, instructions=case.instructions) for run in case.runs)
 
 
 def _key(candidate: Candidate) -> tuple[tuple[str, str], ...]:

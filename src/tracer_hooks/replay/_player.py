@@ -86,6 +86,11 @@ class ToolUse(StrEnum):
     """Its state lives in the team's own process and is built anew with the team: taped calls run as well, for their
     effect on that state, and have to give what the tape holds; later ones run."""
 
+    @classmethod
+    def _missing_(cls, value: object) -> None:
+        expected = ", ".join(repr(str(use)) for use in cls)
+        raise ConfigError(f"the tool rule {value!r} is unknown, expected one of: {expected}")
+
 
 @dataclass(frozen=True, kw_only=True)
 class ToolRules:
@@ -108,8 +113,8 @@ class ToolRules:
         if rules is None:
             return cls()
         if isinstance(rules, str):
-            return cls(default=_parse_use(rules))
-        named = {name: _parse_use(word) for name, word in rules.items()}
+            return cls(default=ToolUse(rules))
+        named = {name: ToolUse(word) for name, word in rules.items()}
         return cls(default=named.pop("*", None), named=named)
 
     def use(self, tool: str) -> ToolUse:
@@ -139,14 +144,6 @@ class ToolRules:
         return min(unknown, key=lambda call: call.step, default=None)
 
 
-def _parse_use(word: str) -> ToolUse:
-    try:
-        return ToolUse(word)
-    except ValueError:
-        expected = ", ".join(repr(str(use)) for use in ToolUse)
-        raise ConfigError(f"the tool rule {word!r} is unknown, expected one of: {expected}") from None
-
-
 Call = TypeVar("Call", TapedModelCall, TapedToolCall)
 
 
@@ -160,6 +157,10 @@ class TapeMode(StrEnum):
     live."""
     RELEASE = "release"
     """The tape ends there: the divergence is noted, and from then on the run is live."""
+
+    @classmethod
+    def _missing_(cls, value: object) -> None:
+        raise ConfigError(f"mode is {value!r}, expected 'strict' or 'lenient'")
 
 
 class TapePlayer(Intervention):

@@ -210,7 +210,7 @@ class ReplayCase:
             for name, value in options.items()
             if name in ("trials", "suspect_trials", "alpha", "early_stop", "placebo", "seed", "cap")
         }
-        tools, mode = ToolRules.of(options.get("tools")), tape_mode(options.get("mode", TapeMode.STRICT))
+        tools, mode = ToolRules.of(options.get("tools")), TapeMode(options.get("mode", TapeMode.STRICT))
         self._options = ReplayOptions(tools=tools, mode=mode, **numbers)
         self.proposers = proposers_of(options.get("proposer", "resample"))
         check, expected = options.get("check"), options.get("expected")
@@ -236,18 +236,6 @@ class ReplayCase:
         hidden = self._trial.trajectory.model_copy(update={"reference": None})
         with suppressed():
             return get_attributor(attributor).attribute(hidden)
-
-
-def tape_mode(word: TapeMode | str) -> TapeMode:
-    """The mode of that name.
-
-    Raises:
-        ConfigError: There is none.
-    """
-    try:
-        return TapeMode(word)
-    except ValueError:
-        raise ConfigError(f"mode is {word!r}, expected 'strict' or 'lenient'") from None
 
 
 def runner_for(
@@ -400,7 +388,7 @@ def replay_run(
         raise ConfigError(f"until is {until!r}, expected the index of a step")
     recording = recording_of(run, store)
     runner = runner_for(recording, build_team, check, expected, is_judged=False)
-    rules, chosen = ToolRules.of(tools), tape_mode(mode)
+    rules, chosen = ToolRules.of(tools), TapeMode(mode)
     return off_the_loop(lambda: replay_tape(runner, recording.trial.tape, until=until, mode=chosen, tools=rules))
 
 

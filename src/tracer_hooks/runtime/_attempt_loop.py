@@ -132,7 +132,7 @@ class CallTeam:
             with self.opened.run.active():
                 value = self._source()
         except Exception as error:
-            return _failed(error)
+            return failed(error)
         goes_on = inspect.isawaitable(value) or inspect.isgenerator(value) or inspect.isasyncgen(value)
         if isinstance(self.context.call.team, PlainTeam) and goes_on:
             return ContinuedCall(value)
@@ -144,7 +144,7 @@ class CallTeam:
             with self.opened.run.active():
                 value = await self._source()
         except Exception as error:
-            return _failed(error)
+            return failed(error)
         return self._ended(value)
 
     def items(self) -> Generator[Any, Any, CallOutcome]:
@@ -155,8 +155,15 @@ class CallTeam:
                 source = self._source()
             returned = yield from drive(source, self.opened.run, on_item=collector.see, fails=False)
         except Exception as error:
-            return _failed(error)
+            return failed(error)
         return CallOutcome(returned, read_result(collector.result, collector.last))
+
+    def steps(self, collector: SafeCollector) -> AsyncSteps[Any]:
+        """The call's items, one by one, in asynchronous code; ``collector`` sees them."""
+        run = self.opened.run
+        with run.active():
+            source: AsyncIterator[Any] = self._source()
+        return AsyncSteps(source, run, collector.see)
 
     def collector(self) -> SafeCollector:
         """Return the collector that looks at a stream's items as they pass."""
@@ -171,52 +178,11 @@ class CallTeam:
         return CallOutcome(value, read_result(lambda: adapter.result(call, value), value))
 
 
-class AsyncItems:
-    """The items of an asynchronous stream.
-
-    It is an iterator but no generator, for the reason given in :class:`~tracer_hooks.telemetry.AsyncSteps`.
-
-    Attributes:
-        ended: How the stream ended; None until it has.
-    """
-
-    def __init__(self, action: CallTeam) -> None:
-        self.ended: CallOutcome | None = None
-        self._action = action
-        self._collector = action.collector()
-        self._steps: AsyncSteps[Any] | None = None
-
-    def __aiter__(self) -> AsyncItems:
-        return self
-
-    async def __anext__(self) -> Any:
-        try:
-            return await anext(self._opened())
-        except StopAsyncIteration:
-            self.ended = CallOutcome(None, read_result(self._collector.result, self._collector.last))
-            raise
-        except Exception as error:
-            self.ended = _failed(error)
-            raise StopAsyncIteration from None
-
-    async def aclose(self) -> None:
-        """Close the team's generator."""
-        if self._steps is not None:
-            await self._steps.aclose()
-
-    def _opened(self) -> AsyncSteps[Any]:
-        if self._steps is None:
-            run = self._action.opened.run
-            with run.active():
-                source: AsyncIterator[Any] = self._action._source()
-            self._steps = AsyncSteps(source, run, self._collector.see)
-        return self._steps
-
-
 Action = CallWork | CallTeam
 
 
-def _failed(error: Exception) -> CallOutcome:
+def failed(error: Exception) -> CallOutcome:
+    """The end of a call that raised."""
     return CallOutcome(error=without_own_frames(error))
 
 

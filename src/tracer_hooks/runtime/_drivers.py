@@ -16,8 +16,10 @@ from typing import Any, Protocol
 from tracer_hooks._background import before_exit
 from tracer_hooks._guard import guard
 from tracer_hooks.frameworks import TeamCall
-from tracer_hooks.runtime._attempt_loop import Action, AsyncItems, AttemptLoop, CallTeam, ContinuedCall
-from tracer_hooks.telemetry import unrecorded
+from tracer_hooks.runtime._attempt_loop import Action, AttemptLoop, CallTeam, ContinuedCall, failed
+from tracer_hooks.runtime._call_context import CallOutcome
+from tracer_hooks.runtime._judging import SafeCollector, read_result
+from tracer_hooks.telemetry import AsyncSteps, unrecorded
 
 _open: weakref.WeakSet[AttemptLoop] = weakref.WeakSet()
 
@@ -139,7 +141,8 @@ class _AsyncStream:
     def __init__(self, loop: AttemptLoop, action: Action | None) -> None:
         self._course = loop
         self._action: Action | None = action
-        self._items: AsyncItems | None = None
+        self._steps: AsyncSteps[Any] | None = None
+        self._collector: SafeCollector | None = None
         self._announced = False
 
     def __aiter__(self) -> _AsyncStream:
@@ -149,10 +152,15 @@ class _AsyncStream:
         action = self._action
         while action is not None:
             if isinstance(action, CallTeam):
-                items = self._items = self._items or AsyncItems(action)
-                async for item in items:
-                    return item
-                answer, self._items = items.ended, None
+                collector = self._collector = self._collector or action.collector()
+                try:
+                    self._steps = self._steps or action.steps(collector)
+                    return await anext(self._steps)
+                except StopAsyncIteration:
+                    answer = CallOutcome(None, read_result(collector.result, collector.last))
+                except Exception as error:
+                    answer = failed(error)
+                self._steps = self._collector = None
             elif action.boundary is not None and not self._announced:
                 self._announced = True
                 return action.boundary
@@ -165,10 +173,10 @@ class _AsyncStream:
 
     async def break_off(self, error: BaseException) -> None:
         """End a stream that the caller broke off, or that was cancelled; nothing happens after its end."""
-        items, self._items, self._action = self._items, None, None
+        steps, self._steps, self._action = self._steps, None, None
         try:
-            if items is not None:
-                await items.aclose()
+            if steps is not None:
+                await steps.aclose()
         finally:
             self._course.break_off(error)
 

@@ -53,13 +53,6 @@ def hook_team(team: Any, options: HookOptions, source: TeamSource) -> Any:
     return team
 
 
-def unhook_team(team: Any, host: TeamHost) -> None:
-    """Put back what hooking changed."""
-    host.unhook()
-    if _hosts.get(id(team)) is host:
-        del _hosts[id(team)]
-
-
 def is_team(target: Any) -> bool:
     """Tell whether an adapter recognises ``target``, or would if it were installed."""
     try:
@@ -341,7 +334,9 @@ def unhook(target: Any) -> None:
     if factory is not None:
         factory.is_off = True
     if host is not None:
-        unhook_team(target, host)
+        host.unhook()
+        if _hosts.get(id(target)) is host:
+            del _hosts[id(target)]
 
 
 def last_run(target: Any) -> TeamRun | None:

@@ -31,7 +31,6 @@ from tracer_hooks.replay import Trial, tape_of
 from tracer_hooks.runtime._judging import (
     Check,
     Expected,
-    JudgedRunOutcome,
     Ruling,
     SafeCollector,
     Undecided,
@@ -43,7 +42,7 @@ from tracer_hooks.runtime._judging import (
     read_result,
     run_awaitable,
 )
-from tracer_hooks.schema import RunKind, Trajectory, to_text
+from tracer_hooks.schema import RunKind, to_text
 from tracer_hooks.telemetry import Emitter, RunInvocation, RunStart, drive, drive_async, unrecorded
 
 _NONE: Mapping[str, str] = MappingProxyType({})
@@ -270,14 +269,23 @@ class Rerunner:
             run.finish(error=error)
             raise
         seconds = time.monotonic() - begun
-        trial = _closed(run, judged, result, failure, seconds)
+        run.set_outcome(judged.outcome, judged.reason, by_check=judged.verdict is not None)
+        text, stop_reason = (result.text, result.stop_reason) if result is not None else (None, None)
+        run.finish(output=text, error=failure, stop_reason=stop_reason)
         if watch.failure is not None:
             raise watch.failure
         if isinstance(failure, ReplayError) and not isinstance(failure, RecordedFailureError):
             raise failure
         if isinstance(ruling, Undecided) and result is not None:
             raise unjudged(ruling, result)
-        return trial
+        return Trial(
+            trajectory=run.trajectory(),
+            tape=tape_of(run),
+            output=text or "",
+            error=failure,
+            duration_s=seconds,
+            verdict=judged.verdict,
+        )
 
     def _start(self, made: Made, kind: RunKind) -> RunInvocation:
         info = made.adapter.describe(made.call.team)
@@ -405,22 +413,6 @@ async def _drained(items: Any, run: RunInvocation, collector: SafeCollector) -> 
     async for _ in drive_async(items, run, on_item=collector.see, fails=False):
         pass
     return collector.result()
-
-
-def _closed(
-    run: RunInvocation, judged: JudgedRunOutcome, result: RunResult | None, error: Exception | None, seconds: float
-) -> Trial:
-    run.set_outcome(judged.outcome, judged.reason, by_check=judged.verdict is not None)
-    text = result.text if result is not None else ""
-    run.finish(
-        output=text if result is not None else None,
-        error=error,
-        stop_reason=result.stop_reason if result is not None else None,
-    )
-    trajectory: Trajectory = run.trajectory()
-    return Trial(
-        trajectory=trajectory, tape=tape_of(run), output=text, error=error, duration_s=seconds, verdict=judged.verdict
-    )
 
 
 def weakly(team: Any) -> Callable[[], Any]:
