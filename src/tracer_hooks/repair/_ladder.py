@@ -6,7 +6,7 @@ only where somebody can be told something that is known of this run; docs/studie
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -102,15 +102,8 @@ def named_by_reason(failure: Failure) -> str | None:
 RUNGS: tuple[RepairStrategy, ...] = (ReasonToAgent(), ResumeAtFinding(), FromScratch(), FeedbackInTask())
 """In order, each once. Whom the reason names comes first, since the check knows more than the diagnosis. The reason in
 the task comes after a plain retry: as the first thing tried it was not shown to be as good."""
-_BY_NAME: dict[str, Callable[[], RepairStrategy]] = {
-    PLAIN: FromScratch,
-    FromScratch.name: FromScratch,
-    Resample.name: Resample,
-    FeedbackInTask.name: FeedbackInTask,
-    FeedbackInMessage.name: FeedbackInMessage,
-    ReasonToAgent.name: ReasonToAgent,
-    ResumeAtFinding.name: ResumeAtFinding,
-}
+_NAMED = FromScratch(), Resample(), FeedbackInTask(), FeedbackInMessage(), ReasonToAgent(), ResumeAtFinding()
+_BY_NAME: dict[str, RepairStrategy] = {PLAIN: FromScratch(), **{one.name: one for one in _NAMED}}
 
 RepairChoice = str | RepairStrategy | Sequence[str | RepairStrategy]
 """``"auto"``, ``"plain"``, a strategy or its name; several to be tried in turn."""
@@ -151,7 +144,7 @@ def _strategy(choice: str | RepairStrategy) -> RepairStrategy:
         if choice not in _BY_NAME:
             known = ", ".join(repr(name) for name in (AUTO, *_BY_NAME))
             raise ConfigError(f"repair is {choice!r}, expected one of: {known}; or a RepairStrategy of your own")
-        return _BY_NAME[choice]()
+        return _BY_NAME[choice]
     if isinstance(choice, type):
         raise ConfigError(f"repair is the class {choice.__name__!r}, expected an object of it: {choice.__name__}(...)")
     if not isinstance(choice, RepairStrategy):

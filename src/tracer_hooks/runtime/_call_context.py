@@ -305,11 +305,8 @@ class CallContext:
     def later(self, work: Callable[[], None], *, diagnoses: bool) -> None:
         """Do ``work`` in the background."""
         self.run._is_under_way = diagnoses
-        (diagnose_later if diagnoses else save_later)(work, self.leave_undiagnosed)
-
-    def leave_undiagnosed(self) -> None:
-        """Store the attempts as they are, since nobody waits for the diagnosis any longer; it may still go on."""
-        self._archive.save(self.run)
+        # Where nobody waits for the diagnosis any longer the attempts are stored as they are; it may still go on.
+        (diagnose_later if diagnoses else save_later)(work, functools.partial(self._archive.save, self.run))
 
     # --- details ---------------------------------------------------------------------------------------------------
     def _diagnose(self, attempt: Attempt) -> None:

@@ -17,12 +17,19 @@ from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random
 from tracer_hooks._background import close_before_fork, no_fork
 from tracer_hooks._files import HOME, make_store_file, opener, seal_home
 from tracer_hooks.errors import StoreError
-from tracer_hooks.store._place import cause_of, no_store, refuse_write
+from tracer_hooks.store._place import advice_on, cause_of, no_store, refuse_write
 from tracer_hooks.store._tables import is_up_to_date, prepare, read_version
 
 _LOCK_WAIT_S = 0.01
 """How long SQLite itself waits for a lock. No fork and no block of another thread can happen meanwhile, so a long wait
 is made of many such."""
+_ADVICE = (
+    ("locked|busy", "Another process is writing: try again when it is done, or set TRACER_HOOKS_STORE to another file"),
+    ("not a database|malformed", "The file is damaged or no run store. Run: mv {path!r} {aside!r}"),
+    ("full|no space", "Free some disk space, or set TRACER_HOOKS_STORE to a file on another disk"),
+)
+_ELSE = "Set TRACER_HOOKS_STORE to a file that can be written, or TRACER_HOOKS_STORE=off to keep no runs"
+"""What to do by what SQLite or the system said."""
 _Identity = tuple[int, int]
 """Device and number of a file."""
 
@@ -259,7 +266,8 @@ class SqliteDatabase:
         except (SQLAlchemyError, sqlite3.Error, OSError, OverflowError) as error:
             self.close_idle()
             cause, path = cause_of(error), str(self._path)
-            told = StoreError(f"cannot {doing}: run store {path!r}: {cause}. {_next_command(str(cause), path)}")
+            advice = advice_on(str(cause), _ADVICE, _ELSE).format(path=path, aside=f"{path}.damaged")
+            told = StoreError(f"cannot {doing}: run store {path!r}: {cause}. {advice}")
             told.is_of_place = self.is_to_blame(cause) or not isinstance(cause, (sqlite3.Error, OverflowError))
             raise told from error
 
@@ -299,14 +307,3 @@ def _decoded(text: bytes) -> str:
 def _is_locked(error: BaseException) -> bool:
     code = getattr(cause_of(error), "sqlite_errorcode", None)
     return code is not None and code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)  # the low byte: its class
-
-
-def _next_command(text: str, path: str) -> str:
-    lowered = text.lower()
-    if "locked" in lowered or "busy" in lowered:
-        return "Another process is writing: try again when it is done, or set TRACER_HOOKS_STORE to another file"
-    if "not a database" in lowered or "malformed" in lowered:
-        return f"The file is damaged or no run store. Run: mv {path!r} {path + '.damaged'!r}"
-    if "full" in lowered or "no space" in lowered:
-        return "Free some disk space, or set TRACER_HOOKS_STORE to a file on another disk"
-    return "Set TRACER_HOOKS_STORE to a file that can be written, or TRACER_HOOKS_STORE=off to keep no runs"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
 
@@ -119,6 +120,11 @@ def _database_at(place: StorePlace, *, busy_timeout_s: float, read_only: bool, s
 def cause_of(error: BaseException) -> BaseException:
     """The driver's own error below one of SQLAlchemy's."""
     return getattr(error, "orig", None) or error
+
+
+def advice_on(said: str, advice: Sequence[tuple[str, str]], otherwise: str) -> str:
+    """What to do by what the database said."""
+    return next((told for signs, told in advice if re.search(signs, said, re.IGNORECASE)), otherwise)
 
 
 def refuse_write(doing: str, name: str) -> StoreError:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
@@ -16,7 +15,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from tracer_hooks._background import close_before_fork
 from tracer_hooks.config import ServerUrl
 from tracer_hooks.errors import StoreError
-from tracer_hooks.store._place import cause_of, no_store, refuse_write, wait_for_others
+from tracer_hooks.store._place import advice_on, cause_of, no_store, refuse_write, wait_for_others
 from tracer_hooks.store._tables import is_up_to_date, prepare, read_version
 
 SCHEMA = "tracer_hooks"
@@ -43,6 +42,7 @@ _ADVICE = (
     (r"no space|disk full|could not extend", "Free some disk space on the server"),
     (r"lock timeout|deadlock|statement timeout", "Others keep the server busy: try again when they are done"),
 )
+_ELSE = "Start the server or set TRACER_HOOKS_STORE to another one, or TRACER_HOOKS_STORE=off to keep no runs"
 """What to do by what the server said."""
 
 
@@ -220,17 +220,10 @@ class PostgresDatabase:
         self.close()
         password = self._parameters().get("password")
         text = (text.replace(str(password), "***") if password else text).rstrip(".")
-        told = StoreError(f"cannot {doing}: run store {self._name!r}: {text}. {_next_command(text)}")
+        told = StoreError(f"cannot {doing}: run store {self._name!r}: {text}. {advice_on(text, _ADVICE, _ELSE)}")
         told.is_of_place = is_of_place
         try:
             raise told from None
         except StoreError as error:
             error.__context__ = None  # it leads to what the driver was given
             raise
-
-
-def _next_command(text: str) -> str:
-    for said, advice in _ADVICE:
-        if re.search(said, text, re.IGNORECASE):
-            return advice
-    return "Start the server or set TRACER_HOOKS_STORE to another one, or TRACER_HOOKS_STORE=off to keep no runs"

@@ -1,4 +1,4 @@
-"""Values that follow from others, by arithmetic or by the calendar, and nights that are one off from that."""
+"""Values that follow from others, by arithmetic or by the calendar."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from fractions import Fraction
 from itertools import combinations
 from typing import TypeVar
 
-from tracer_hooks.diagnosis._provenance._departures import Departure, DepartureKind
-from tracer_hooks.diagnosis._provenance._ledger import Entry, Ledger, Place
+from tracer_hooks.diagnosis._provenance._ledger import Entry
 from tracer_hooks.diagnosis._provenance._values import Kind, Sighting, days_between
 
 _N = TypeVar("_N", Fraction, float)
@@ -99,27 +98,3 @@ def _of_date(value: Sighting, at_hand: Sequence[Entry]) -> tuple[Entry, ...] | N
             if days in (span.value.number, span.value.number * 7):
                 return start, span
     return None
-
-
-_LIKELY = 0.8
-
-
-def nights_off(ledger: Ledger, entry: Entry) -> Departure | None:
-    """The departure at a number of nights that is one off from those between the two dates of the task."""
-    following = entry.passage.text[entry.value.end :][:6] if entry.passage is not None else ""
-    ends = [each for each in ledger.of_step(-1) if each.value.kind is Kind.DATE]
-    if entry.value.number is None or len(ends) != 2 or following.strip() != "night":
-        return None
-    nights = days_between(ends[0].value, ends[1].value)
-    if nights is None or entry.value.number not in (nights - 1, nights + 1):
-        return None
-    verb = "passes on" if entry.place is Place.USED else "says"
-    right = f"from {ends[0].text} to {ends[1].text} is {nights} nights"
-    return Departure(
-        kind=DepartureKind.MISCALCULATED,
-        step=entry.step,
-        why=f"{right}; {ledger.run.steps[entry.step].agent!r} {verb} {entry.text!r}",
-        quote=entry.quote,
-        value=entry.text,
-        strength=_LIKELY,
-    )

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from tracer_hooks.diagnosis._provenance._departures import Departure, DepartureKind, Link, Origin
-from tracer_hooks.diagnosis._provenance._derivation import derivation_of, nights_off
+from tracer_hooks.diagnosis._provenance._derivation import derivation_of
 from tracer_hooks.diagnosis._provenance._dropped import left_out_of_sum, left_out_of_total
 from tracer_hooks.diagnosis._provenance._ledger import Entry, Ledger, Place
 from tracer_hooks.diagnosis._provenance._misreadings import misread_field, slip_of
@@ -150,10 +150,6 @@ class Trail:
         """A value that no calculation in the step gives."""
         known = self._ledger.before(entry.value, entry.step, entry.place)
         if known is not None and known.place is not Place.USED:
-            return
-        nights = nights_off(self._ledger, entry)
-        if nights is not None:
-            self._add(nights, entry, Origin.CONTRADICTING)
             return
         slip = misread_field(self._ledger, entry) or slip_of(self._ledger, entry)
         dropped = left_out_of_total(self._ledger, entry) if slip is None else None

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from tracer_hooks._lazy import cached_property
 from tracer_hooks.diagnosis._reading._answer import FinalAnswer, KnownOutcome, answer_in, read_outcome
 from tracer_hooks.diagnosis._reading._roles import Role, roles_of
-from tracer_hooks.diagnosis._reading._text import StepPassage, canonical, find_value, number_set, passages_of
+from tracer_hooks.diagnosis._reading._text import StepPassage, find_value, number_set, passages_of
 from tracer_hooks.schema import StepKind, Trajectory
 from tracer_hooks.values import TextReader
 
@@ -184,26 +184,3 @@ class RunReading:
         for index in self.acts:
             acts[self.steps[index].agent].append(index)
         return dict(acts)
-
-    def said_after(self, step: int, number: str) -> bool:
-        """Tell whether an agent's words or arguments name ``number`` after ``step``."""
-        if len(self.steps) > EXACT_STEPS:
-            return self._numbers_said[1].get(canonical(number), -1) > step
-        later = range(step + 1, len(self.steps))
-        return any(self.locate(index, number, "content", "arguments") for index in later)
-
-    def said_by(self, step: int, number: str) -> bool:
-        """Tell whether words or arguments name a number, in canonical form, in ``step`` or before it."""
-        return self._numbers_said[0].get(number, len(self.steps)) <= step
-
-    @cached_property
-    def _numbers_said(self) -> tuple[dict[str, int], dict[str, int]]:
-        """The first and the last step that names each number, in what patterns are matched against."""
-        first: dict[str, int] = {}
-        last: dict[str, int] = {}
-        for index in range(len(self.steps)):
-            for passage in self.passages(index, "content", "arguments"):
-                for number in number_set(passage.text):
-                    first.setdefault(number, index)
-                    last[number] = index
-        return first, last

@@ -11,14 +11,20 @@ import re
 from collections.abc import Iterator
 
 from tracer_hooks.diagnosis._provenance import Departure, DepartureKind
-from tracer_hooks.diagnosis._reading._contradictions import contradictions
 from tracer_hooks.diagnosis._reading._errors import failure_text
 from tracer_hooks.diagnosis._reading._run import RunReading
-from tracer_hooks.diagnosis._reading._text import canonical, find_value, numbers_in, parsed_json, plain_fields
+from tracer_hooks.diagnosis._reading._text import (
+    canonical,
+    find_value,
+    number_set,
+    numbers_in,
+    parsed_json,
+    plain_fields,
+)
 from tracer_hooks.diagnosis.findings._departures import from_departure, leads, sure_departures
 from tracer_hooks.diagnosis.findings._kind import KindOfFinding, finding
 from tracer_hooks.diagnosis.findings._rows import Source, misquoted_rows, more_rows
-from tracer_hooks.schema import ErrorMode, Finding, FindingKind, RunOutcome
+from tracer_hooks.schema import ErrorMode, Finding, FindingKind, RunOutcome, StepKind
 
 _KIND = FindingKind.RECORD_CONTRADICTED
 EXAMPLE = "example"
@@ -27,8 +33,8 @@ _CALLED = re.compile(r"\b(\w+)\([^()`\n]{0,200}\)\s*(?:==|->|=>|returns)\s*(?=\S
 _OPTION = re.compile(r"\s*\(?[A-Z][).] ")
 """One of several answers to choose from, at the head of its line: no record of anything."""
 _NO_LITERAL = object()
-_BARE = 24
-"""Characters up to which a result is the value alone; in a longer one a number may be of something else."""
+_BARE, _FAR = 24, 100
+"""Characters up to which a result is the value alone, and the steps before a call in which a number may stand."""
 
 
 def find(run: RunReading) -> Iterator[Finding]:
@@ -52,22 +58,48 @@ def find(run: RunReading) -> Iterator[Finding]:
             source=odd.source.step,
             leads_to_answer=odd.leads_to_answer,
         )
-    for call_step, step, tool, found in contradictions(run):
-        if found.sure and any(len((call.result or "").strip()) <= _BARE for call in run.steps[call_step].tool_calls):
-            agent = run.steps[step].agent
+    yield from _unlike_results(run)
+
+
+def _unlike_results(run: RunReading) -> Iterator[Finding]:
+    """Replies with one new number, in the place of the bare number that the call before them gave back."""
+    for step in run.acts:
+        reply = run.next_act(step) if run.steps[step].tool_calls else None
+        passage = run.content(reply) if reply is not None and run.steps[reply].kind is StepKind.MESSAGE else None
+        if reply is None or passage is None:
+            continue
+        for call in run.steps[step].tool_calls:
+            result = (call.result or "").strip()
+            numbers = number_set(result) if len(result) <= _BARE and failure_text(call) is None else set()
+            right = next(iter(numbers), "")
+            if len(numbers) != 1 or find_value(passage.raw, right) >= 0:
+                continue
+            new = [match for match in numbers_in(passage.prose) if not _is_known(run, step, canonical(match.group()))]
+            if len(new) != 1 or _is_rounded(float(canonical(new[0].group())), float(right)):
+                continue  # none: not about the number; several: it calculates with it
+            said = new[0].group()
             yield finding(
                 run,
                 _KIND,
-                f"{agent!r} says {found.value}, but {tool!r} returned {found.expected} in step {call_step}",
-                step=step,
-                quote=found.quote,
-                claimed=found.value,
-                right=found.expected,
-                source=call_step,
-                subject=tool,
-                leads_to_answer=run.trajectory.outcome is RunOutcome.FAILED
-                and find_value(run.final_text, found.value) >= 0,
+                f"{run.steps[reply].agent!r} says {said}, but {call.name!r} returned {right} in step {step}",
+                step=reply,
+                quote=passage.quote_at(new[0].start(), new[0].end()),
+                claimed=said,
+                right=right,
+                source=step,
+                subject=call.name,
+                leads_to_answer=run.trajectory.outcome is RunOutcome.FAILED and find_value(run.final_text, said) >= 0,
             )
+
+
+def _is_known(run: RunReading, step: int, number: str) -> bool:
+    before = range(max(0, step - _FAR), step + 1)
+    return number in run.task_numbers or any(run.locate(at, number, "content", "arguments") for at in before)
+
+
+def _is_rounded(one: float, other: float) -> bool:
+    near = abs(one - other) <= 0.02 * max(abs(one), abs(other))
+    return near and not (one.is_integer() and other.is_integer())
 
 
 def _missed_example(run: RunReading) -> Iterator[Finding]:

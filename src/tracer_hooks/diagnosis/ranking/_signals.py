@@ -10,7 +10,6 @@ from enum import Enum
 
 from tracer_hooks._guard import guard
 from tracer_hooks.diagnosis._provenance import Departure, DepartureKind, provenance_of
-from tracer_hooks.diagnosis._reading._contradictions import contradictions
 from tracer_hooks.diagnosis._reading._errors import OUTAGE, failure_text, last_successes, limit_reached, prints_error
 from tracer_hooks.diagnosis._reading._roles import Role, is_checker, is_planner
 from tracer_hooks.diagnosis._reading._run import RunReading
@@ -40,6 +39,7 @@ class Family(Enum):
     ARITHMETIC = "arithmetic"
     PROVENANCE = "provenance"
     CONTRADICTION = "contradiction"
+    """No rule has it; its column stays, since shipped weights name it."""
     ASSUMPTION = "assumption"
     POSITION = "position"
 
@@ -246,19 +246,6 @@ def _weight(departure: Departure, rank: int, follows_a_failure: bool) -> float:
     return MODERATE if rank == 0 else WEAK * departure.strength
 
 
-def contradicted_results(run: RunReading) -> Iterator[Signal]:
-    """Replies whose number or name differs from the short result of the agent's own tool call."""
-    for each in contradictions(run):
-        used = each.found.sure and run.said_after(each.step, each.found.value)
-        own = run.steps[each.step].agent == run.steps[each.call_step].agent
-        yield Signal(
-            Family.CONTRADICTION,
-            each.step,
-            (STRONG if each.found.sure else MODERATE) + (MODERATE if used else 0.0),
-            ErrorMode.FM_2_6 if own else ErrorMode.FM_2_5,
-        )
-
-
 MADE_UP = re.compile(
     r"(?<!not )(?<!n't )(?<!without )\b(?:let(?:'s| us| me) (?:assume|suppose|pretend|imagine|simulate)"
     r"|(?:i|we)(?:'ll| will| shall| can)? (?:assume|simulate|pretend|suppose) (?!you|that you)"
@@ -330,7 +317,6 @@ RULES: tuple[Callable[[RunReading], Iterator[Signal]], ...] = (
     failed_tools,
     wrong_values,
     departures,
-    contradicted_results,
     made_up_data,
     positional_priors,
 )
@@ -354,7 +340,7 @@ _SHORT_RUN = 10
 # A value that the wrong answer was followed back to, and that a calculation or a source contradicts.
 _FOLLOWED_BACK = DECISIVE + MODERATE
 _TRUST = ((_FOLLOWED_BACK, 0.8), (DECISIVE, 0.7), (STRONG, 0.5), (MODERATE, 0.4), (0.0, 0.3))
-_TELL_HOW = (Family.ARITHMETIC, Family.PROVENANCE, Family.CONTRADICTION, Family.TOOL)
+_TELL_HOW = (Family.ARITHMETIC, Family.PROVENANCE, Family.TOOL)
 
 
 def trust_in(top: Sequence[Signal], length: int) -> float:

@@ -7,11 +7,6 @@ import pytest
 from ._teams import Said, departures, strong
 
 OFF: dict[str, tuple[str, list[Said], int]] = {
-    "nights": (
-        "We stay from 29 July to 3 August. How many nights?",
-        ["In 29 July, out 3 August.", "That makes 6 nights.", "6 nights at 80 EUR = 480 EUR", "6 nights"],
-        1,
-    ),
     "a call with the day before": (
         "Book the room for the seminar on 18 September 2025.",
         [
