@@ -125,7 +125,7 @@ class FitReport:
     fitted_agent: float
     """Exact-agent accuracy after it, in the same way."""
     chosen: str
-    """What cross-validation chose, in words: who has how much to say."""
+    """What was fitted, in words."""
 
     @property
     def gain(self) -> float:
