@@ -265,12 +265,13 @@ def _keep(store: str | None, results: Sequence[Diagnosed]) -> None:
 
 
 def _write_report(report: Path, results: Sequence[Diagnosed]) -> None:
-    from tracer_hooks.report import IndexEntry, write_html, write_index
+    from tracer_hooks.report import write_html, write_index
 
-    entries = [IndexEntry(source=result.source, run=_report_run(result), problem=result.error) for result in results]
+    entries = [(result.source, _report_run(result) or result.error or "no diagnosis") for result in results]
+    first = entries[0][1] if len(entries) == 1 else ""
     with writing_page(report, option="--report"):
-        if len(entries) == 1 and entries[0].run is not None:
-            write_html(report, entries[0].run)
+        if not isinstance(first, str):
+            write_html(report, first)
         else:
             write_index(report, entries)
     err().print(f"report: {report}", soft_wrap=True)

@@ -97,7 +97,7 @@ def _show(report: FitReport, labelled: int, out: Path) -> None:
     table.add_row("fitted, on questions left out", f"{report.fitted_step:.1%}", f"{report.fitted_agent:.1%}")
     console = out_console()
     console.print(table)
-    console.print(f"the fit: {report.chosen}", soft_wrap=True)
+    console.print(f"fitted: {report.chosen}", soft_wrap=True)
     if labelled > report.trajectories:
         console.print(f"{labelled - report.trajectories} have no decisive step and were not used")
     console.print(f"use it: tracer-hooks diagnose PATH --attributor {out}", soft_wrap=True)

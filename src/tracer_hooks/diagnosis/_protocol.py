@@ -125,7 +125,7 @@ class FitReport:
     fitted_agent: float
     """Exact-agent accuracy after it, in the same way."""
     chosen: str
-    """What the fit is made of, in words."""
+    """What was fitted, in words."""
 
     @property
     def gain(self) -> float:

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from tracer_hooks.publishing._destinations import send_request as send_request
     from tracer_hooks.publishing._publisher import Publisher as Publisher
     from tracer_hooks.publishing._publisher import publish_now as publish_now
-    from tracer_hooks.publishing._publisher import publisher_for as publisher_for
     from tracer_hooks.publishing._reading import traces_in as traces_in
 
 __all__ = lazy_names(__name__)

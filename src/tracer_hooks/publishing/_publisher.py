@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import threading
 import time
-from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -21,7 +20,7 @@ from tracer_hooks._guard import guarded, logger, warn_once
 from tracer_hooks._text import counted
 from tracer_hooks.errors import BackendError
 from tracer_hooks.publishing._annotations import Annotation, annotations_of, write_annotations
-from tracer_hooks.publishing._destinations import Destination, destinations_of
+from tracer_hooks.publishing._destinations import Destination
 from tracer_hooks.schema import Attribution, Trajectory
 from tracer_hooks.telemetry import suppressed
 
@@ -74,15 +73,6 @@ class Publisher:
             return
         for destination in self.destinations:
             queue_for(destination).put(PendingDiagnosis(annotations, provider))
-
-
-def publisher_for(named: str | Iterable[str]) -> Publisher:
-    """The publisher for the backends that URLs name, in a list or separated by commas.
-
-    Raises:
-        ConfigError: A URL cannot be used, or a key is missing.
-    """
-    return Publisher(destinations_of(named))
 
 
 def publish_now(

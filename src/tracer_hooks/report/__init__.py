@@ -7,7 +7,6 @@ from tracer_hooks._lazy import lazy_names
 if TYPE_CHECKING:
     from tracer_hooks.report._counts import RunFilter as RunFilter
     from tracer_hooks.report._counts import RunTable as RunTable
-    from tracer_hooks.report._counts import TokenPrices as TokenPrices
     from tracer_hooks.report._diagnosis import diagnosis_text as diagnosis_text
     from tracer_hooks.report._diagnosis import suggestion as suggestion
     from tracer_hooks.report._improvement import ReportComparison as ReportComparison
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from tracer_hooks.report._overview import render_page as render_page
     from tracer_hooks.report._overview import runs_of as runs_of
     from tracer_hooks.report._overview import site_nav as site_nav
-    from tracer_hooks.report._page import IndexEntry as IndexEntry
     from tracer_hooks.report._page import asset as asset
     from tracer_hooks.report._page import draw as draw
     from tracer_hooks.report._page import environment as environment
@@ -36,7 +34,6 @@ if TYPE_CHECKING:
     from tracer_hooks.report._site import WrittenSite as WrittenSite
     from tracer_hooks.report._site import write_site as write_site
     from tracer_hooks.report._trials import repair_line as repair_line
-    from tracer_hooks.report._trials import repair_reason as repair_reason
     from tracer_hooks.report._trials import repair_text as repair_text
 
 __all__ = lazy_names(__name__)

@@ -6,25 +6,18 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
-from typing import TYPE_CHECKING, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 from tracer_hooks.report._wording import one_line
-from tracer_hooks.schema import RunOutcome, Usage
+from tracer_hooks.schema import RunOutcome
 
 if TYPE_CHECKING:
     from tracer_hooks.store import RunCount, RunStore
 
 _LEAST_DAYS, _DAYS, _MOST_DAYS = 14, 30, 92
 """Days of a chart: at least, where no beginning is asked for, and at most."""
-Bars = Sequence[tuple[str, float, int]]
+Bars = Sequence[tuple[str, int, int]]
 """Label, value, and how much of it failed."""
-
-
-class TokenPrices(NamedTuple):
-    """Prices of a million tokens that are read, and that are written."""
-
-    read: float
-    written: float
 
 
 class _Asked(TypedDict):
@@ -104,7 +97,7 @@ class RunTable:
 
     def runs(self, outcome: RunOutcome | None = None) -> int:
         """How many runs there are."""
-        return sum(count.runs for count in self.counts if outcome in (None, count.outcome))
+        return _runs(count for count in self.counts if outcome in (None, count.outcome))
 
     @property
     def failed(self) -> int:
@@ -114,26 +107,21 @@ class RunTable:
     @property
     def uncharted(self) -> int:
         """How many are on no day of the charts."""
-        return sum(count.runs for count in self.counts if count.day is None or not self.first <= count.day <= self.last)
+        return _runs(each for each in self.counts if each.day is None or not self.first <= each.day <= self.last)
 
-    def spent(self, prices: TokenPrices | None) -> str:
-        """What they cost where prices are known, else their tokens; empty where no run reports any."""
-        usage = _usage(self.counts)
-        if not usage.total:
-            return ""
-        return f"{usage.cost(*prices):,.2f}" if prices is not None else short_number(usage.total)
+    @property
+    def tokens(self) -> int:
+        """How many tokens they took; 0 where no run reports any."""
+        return _tokens(self.counts)
 
     def run_bars(self) -> Bars:
         """Runs of each day."""
         days = self._by_day().items()
-        return [(str(day), _runs(own), _runs(count for count in own if _has_failed(count))) for day, own in days]
+        return [(str(day), _runs(own), _runs(each for each in own if each.outcome == "failed")) for day, own in days]
 
-    def spent_bars(self, prices: TokenPrices | None) -> Bars:
-        """Cost or tokens of each day."""
-        usages = {day: _usage(own) for day, own in self._by_day().items()}
-        return [
-            (str(day), use.total if prices is None else round(use.cost(*prices), 4), 0) for day, use in usages.items()
-        ]
+    def token_bars(self) -> Bars:
+        """Tokens of each day."""
+        return [(str(day), _tokens(own), 0) for day, own in self._by_day().items()]
 
     def _by_day(self) -> dict[date, list[RunCount]]:
         every = range((self.last - self.first).days + 1)
@@ -147,16 +135,8 @@ def _runs(counts: Iterable[RunCount]) -> int:
     return sum(count.runs for count in counts)
 
 
-def _has_failed(count: RunCount) -> bool:
-    return count.outcome is RunOutcome.FAILED
-
-
-def _usage(counts: Iterable[RunCount]) -> Usage:
-    read = written = 0
-    for count in counts:
-        read += count.input_tokens
-        written += count.output_tokens
-    return Usage(input_tokens=read, output_tokens=written)
+def _tokens(counts: Iterable[RunCount]) -> int:
+    return sum(count.input_tokens + count.output_tokens for count in counts)
 
 
 def short_number(count: int) -> str:

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from tracer_hooks.report._counts import RunFilter, RunTable, TokenPrices, short_number
+from tracer_hooks.report._counts import RunFilter, RunTable, short_number
 from tracer_hooks.report._page import draw
 from tracer_hooks.report._wording import OUTCOMES, View, one_line
 from tracer_hooks.schema import Attribution, RunOutcome
@@ -71,7 +71,6 @@ def overview_of(
     links: SiteLinks,
     *,
     table: RunTable | None = None,
-    prices: TokenPrices | None = None,
     recurring: RecurringFindings | None = None,
 ) -> View:
     """Read how the runs went, the newest failures, and what came back after prompts that were to end it.
@@ -82,8 +81,8 @@ def overview_of(
     failed = RunFilter(**chosen.asked, outcome=RunOutcome.FAILED)
     issues = recurring.issues if recurring is not None else ()
     return dict(
+        team=chosen.team,
         table=table,
-        prices=prices,
         failures=_rows(store, failed, links, limit=_NEWEST) if table.failed else (),
         back=[each for each in issues if each.came_back_after is not None][:_BACK],
     )

@@ -7,12 +7,11 @@ import functools
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.resources import files
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from tracer_hooks._files import make_folder, opener
@@ -36,7 +35,7 @@ from tracer_hooks.report._wording import (
     one_line,
     prompt_diff,
 )
-from tracer_hooks.schema import Attribution, RunOutcome, Trajectory, Usage
+from tracer_hooks.schema import Attribution, RunOutcome, Usage
 
 if TYPE_CHECKING:
     import jinja2
@@ -57,7 +56,7 @@ def render_html(
     """
     limit, trials = _limit(run), _trials(run)
     views = [
-        _attempt_view(run, attempt, f"a{position}", limit, trials.get(attempt.number))
+        _attempt_view(run, attempt, f"a{position}", limit, trials)
         for position, attempt in enumerate(run.attempts, start=1)
     ]
     first = run.attempts[0].trajectory if run.attempts else None
@@ -77,7 +76,7 @@ def render_html(
         evidence=tuple(evidence_of_replays(run)),
         tree=tree_view(run, views) if views else None,
         facts=(
-            *_facts([_PageBudget.of(each.trajectory, trials.get(each.number)) for each in run.attempts]),
+            *_facts(run.attempts, trials),
             # all attempts of a call are on the same prompts
             *(f"prompts: {attempt.prompts}" for attempt in run.attempts[:1] if attempt.prompts),
         ),
@@ -108,7 +107,9 @@ def write_page(path: str | os.PathLike[str], text: str) -> Path:
     return target
 
 
-def _attempt_view(run: ReportRun, attempt: ReportAttempt, key: str, limit: int, trial: PastTrial | None) -> View:
+def _attempt_view(
+    run: ReportRun, attempt: ReportAttempt, key: str, limit: int, trials: Mapping[int, PastTrial]
+) -> View:
     trajectory, attribution = attempt.trajectory, _told(attempt)
     steps = shown_steps(trajectory, attribution)
     way = value_way(attribution, trajectory) if attribution is not None else ValueWay()
@@ -124,7 +125,7 @@ def _attempt_view(run: ReportRun, attempt: ReportAttempt, key: str, limit: int, 
         verdict=_UNDIAGNOSED[trajectory.outcome],
         reason_title=_REASONS[trajectory.outcome],
         notes=attempt.notes,
-        facts=_facts([_PageBudget.of(trajectory, trial)]),
+        facts=_facts([attempt], trials),
         output=_short(trajectory.final_output or got, got),
         reference=_short(expected),
         diagnosis=None if attribution is None else diagnosis_view(attribution, trajectory, way),
@@ -176,38 +177,30 @@ def _short(text: str | None, answer: str = "") -> Excerpt | None:
     return excerpt(text, limit=4000, fold_from=240, quotes=quotes)
 
 
-class _PageBudget(NamedTuple):
-    """Steps, seconds and tokens of one attempt."""
-
-    steps: int
-    seconds: float | None
-    usage: Usage
-
-    @classmethod
-    def of(cls, trajectory: Trajectory, trial: PastTrial | None) -> _PageBudget:
-        """Of a trial what was live: the steps that it kept cost nothing, and have the times of the failed run."""
-        if trial is None:
-            return cls(len(trajectory.steps), duration(trajectory), trajectory.usage)
-        is_whole = trial.repair.resume_from is None
-        return cls(len(trajectory.steps), duration(trajectory) if is_whole else trial.seconds or None, trial.usage)
-
-
 def _trials(run: ReportRun) -> dict[int, PastTrial]:
     """The trials by the number of their attempt."""
     trials = run.repair.trials if run.repair is not None else ()
     return {trial.attempt: trial for trial in trials if trial.attempt is not None}
 
 
-def _facts(spent: list[_PageBudget]) -> tuple[str, ...]:
-    steps = sum(part.steps for part in spent)
-    usage = sum((part.usage for part in spent), Usage())
-    known = [part.seconds for part in spent if part.seconds is not None]
+def _facts(attempts: Sequence[ReportAttempt], trials: Mapping[int, PastTrial]) -> list[str]:
+    """Steps, seconds and tokens of attempts.
+
+    Of a trial what was live: the steps that it kept cost nothing, and have the times of the failed run.
+    """
+    steps, known, usage = 0, list[float | None](), Usage()
+    for attempt in attempts:
+        trajectory, trial = attempt.trajectory, trials.get(attempt.number)
+        is_whole = trial is None or trial.repair.resume_from is None
+        steps += len(trajectory.steps)
+        known.append(duration(trajectory) if is_whole or trial is None else trial.seconds or None)
+        usage += trajectory.usage if trial is None else trial.usage
     facts = [counted(steps, "step")]
-    if known:
-        facts.append(in_seconds(sum(known)))
+    if seconds := [each for each in known if each is not None]:
+        facts.append(in_seconds(sum(seconds)))
     if usage != Usage():
         facts.append(f"{usage.input_tokens:,} tokens in, {usage.output_tokens:,} out")
-    return tuple(facts)
+    return list(filter(None, facts))
 
 
 @functools.cache
@@ -246,38 +239,29 @@ def environment() -> jinja2.Environment:
     return made
 
 
-@dataclass(frozen=True, kw_only=True)
-class IndexEntry:
-    """One input of a batch: a run with its report, or what was wrong with it."""
+def write_index(path: Path, entries: Sequence[tuple[str, ReportRun | str]]) -> Path:
+    """Write a page that lists ``entries``, and beside it, in ``<name>_files/``, the report of each run.
 
-    source: str
-    """Where it came from."""
-    run: ReportRun | None = None
-    """Its report; None when it could not be read."""
-    problem: str | None = None
-    """Why it could not be read."""
-
-
-def write_index(path: Path, entries: Sequence[IndexEntry]) -> Path:
-    """Write a page that lists ``entries``, and beside it, in ``<name>_files/``, the report of each run."""
+    Args:
+        path: The page.
+        entries: Where each run came from, and its report, or why it could not be read.
+    """
     folder = path.with_name(f"{path.stem}_files")
     rows: list[View] = []
-    for number, entry in enumerate(entries, start=1):
-        found = _attribution(entry)
-        row: View = dict(source=entry.source, page="", found=found, problem=entry.problem or "no diagnosis")
-        if entry.run is not None:
-            row["page"] = quote(f"{folder.name}/{number}.html")
-            write_html(folder / f"{number}.html", entry.run)
-        row["is_named"] = found is not None and found.certainty in ("clear", "likely")
-        if found is not None and not row["is_named"]:
+    for number, (source, run) in enumerate(entries, start=1):
+        found, page, problem = None, "", "no diagnosis"
+        if isinstance(run, str):
+            problem = run
+        else:
+            write_html(folder / f"{number}.html", run)
+            page = quote(f"{folder.name}/{number}.html")
+            found = run.attempts[-1].attribution if run.attempts else None
+        is_named = found is not None and found.certainty in ("clear", "likely")
+        if found is not None and not is_named:
             places = ", ".join(f"step {each.step} ({each.agent})" for each in found.places)
             start = f" Places to start: {places}." if found.certainty is not None and places else ""
-            row["problem"] = f"{found.headline}{start}"
-        rows.append(row)
+            problem = f"{found.headline}{start}"
+        rows.append(dict(source=source, page=page, found=found, is_named=is_named, problem=problem))
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(draw("index.html.j2", rows=rows), encoding="utf-8")
     return path
-
-
-def _attribution(entry: IndexEntry) -> Attribution | None:
-    return entry.run.attempts[-1].attribution if entry.run is not None and entry.run.attempts else None

@@ -15,7 +15,7 @@ from tracer_hooks._guard import is_strict, logger
 from tracer_hooks._version import __version__
 from tracer_hooks.diagnosis import RecurringFindings, recurring_findings
 from tracer_hooks.errors import ConfigError
-from tracer_hooks.report._counts import RunFilter, RunTable, TokenPrices
+from tracer_hooks.report._counts import RunFilter, RunTable
 from tracer_hooks.report._overview import ROWS, overview_of, prompts_of, render_page, runs_of, site_nav
 from tracer_hooks.report._page import asset, render_html
 from tracer_hooks.report._run import ReportRun
@@ -86,7 +86,6 @@ def write_site(
     chosen: RunFilter,
     *,
     limit: int = 1_000,
-    prices: TokenPrices | None = None,
     on_page: Callable[[str, int, int], object] = lambda what, done, total: None,
 ) -> WrittenSite:
     """Write the pages into ``folder``, which opens from the disk as it is.
@@ -99,7 +98,6 @@ def write_site(
         store: The runs; the file need not be there.
         chosen: Which runs the pages are about.
         limit: How many runs are listed and looked at, and how many pages of runs there are, the newest first.
-        prices: Prices of the tokens, for costs.
         on_page: Called with what is done, how many are done, and how many there are.
 
     Raises:
@@ -110,24 +108,22 @@ def write_site(
     is_there = store.exists()
     recurring = recurring_findings(store, **chosen.asked, limit=limit) if is_there else RecurringFindings()
     with locked(folder.absolute()):
-        return _Site(folder, store, chosen, limit, prices, recurring).write(on_page)
+        site = _Site(folder=folder, store=store, chosen=chosen, limit=limit, recurring=recurring)
+        return site.write(on_page)
 
 
+@dataclass(kw_only=True)
 class _Site:
-    def __init__(
-        self,
-        folder: Path,
-        store: RunStore,
-        chosen: RunFilter,
-        limit: int,
-        prices: TokenPrices | None,
-        recurring: RecurringFindings,
-    ) -> None:
-        self._folder, self._store, self._chosen, self._limit = folder, store, chosen, limit
-        self._prices, self._recurring = prices, recurring
-        self._old = _manifest(folder)
-        self._table = RunTable.of(store, chosen)
-        self._calls, self._uncovered = self._wanted_calls() if store.exists() else ({}, 0)
+    folder: Path
+    store: RunStore
+    chosen: RunFilter
+    limit: int
+    recurring: RecurringFindings
+
+    def __post_init__(self) -> None:
+        self._old = _manifest(self.folder)
+        self._table = RunTable.of(self.store, self.chosen)
+        self._calls, self._uncovered = self._wanted_calls() if self.store.exists() else ({}, 0)
         self._lists = dict(self._wanted_lists())
         self._done: dict[str, str] = {}
         """The files that are as they should be, with the digests of what pages of runs show."""
@@ -136,9 +132,9 @@ class _Site:
         """Write the pages of runs, and around those that are ready, whatever happens meanwhile, the others."""
         names = {"style.css", "index.html", "issues.html", "prompts.html", *self._lists, *self._calls}
         for name in sorted(names - self._old.keys()):
-            if (self._folder / name).exists():
-                raise _not_ours(self._folder, name)
-        make_folder(self._folder)
+            if (self.folder / name).exists():
+                raise _not_ours(self.folder, name)
+        make_folder(self.folder)
         self._put(_MANIFEST, _manifest_text({**dict.fromkeys(names, ""), **self._old}))  # before there is any of them
         written = 0
         try:
@@ -147,26 +143,26 @@ class _Site:
                 on_page("writing pages of runs", done, len(self._calls))
         finally:
             for name in self._calls.keys() & self._old.keys() - self._done.keys():
-                if (self._folder / name).is_file():  # an earlier time's, when this one is broken off
+                if (self.folder / name).is_file():  # an earlier time's, when this one is broken off
                     self._done[name] = self._old[name]
             notes = tuple(self._notes())
             self._write_around(notes)
             gone = self._old.keys() - self._done.keys()
             for name in gone:
-                (self._folder / name).unlink(missing_ok=True)
+                (self.folder / name).unlink(missing_ok=True)
             self._put(_MANIFEST, _manifest_text(self._done))
         pages = len(self._calls.keys() & self._done.keys())
-        index = self._folder / "index.html"
+        index = self.folder / "index.html"
         return WrittenSite(index=index, pages=pages, written=written, removed=len(gone), notes=notes)
 
     def _wanted_calls(self) -> tuple[dict[str, str], int]:
         """Pages of runs with the calls that they are about, the newest first; how many failed runs have none."""
-        asked, most = self._chosen.asked, self._limit
-        newest = self._store.list(limit=most, **asked, with_replays=False)
-        known = self._store.attributions(*(run.run_id for run in newest if run.confidence is not None))
-        shown = {issue.example.run_id for issue in self._recurring.issues}
+        asked, most = self.chosen.asked, self.limit
+        newest = self.store.list(limit=most, **asked, with_replays=False)
+        known = self.store.attributions(*(run.run_id for run in newest if run.confidence is not None))
+        shown = {issue.example.run_id for issue in self.recurring.issues}
         shown |= {run_id for run_id, found in known.items() if found.findings}
-        failed = self._store.list(limit=most, outcome=RunOutcome.FAILED, **asked, with_replays=False)
+        failed = self.store.list(limit=most, outcome=RunOutcome.FAILED, **asked, with_replays=False)
         wanted = {run.run_id: run for run in (*failed, *(run for run in newest if run.run_id in shown))}
         chosen = sorted(wanted.values(), key=_newest_first)[:most]
         covered = sum(run.outcome is RunOutcome.FAILED for run in chosen)
@@ -175,28 +171,28 @@ class _Site:
 
     def _wanted_lists(self) -> Iterator[tuple[str, tuple[RunFilter, int]]]:
         """Names of the lists, with what each lists and which page of it it is."""
-        links = _FileLinks(only_team=self._chosen.team)
+        links = _FileLinks(only_team=self.chosen.team)
         teams = self._table.teams
         of_one = dict(list(teams.items())[:_TEAMS]) if len(teams) > 1 else {}
-        for team, own in ((self._chosen.team, self._table), *of_one.items()):
+        for team, own in ((self.chosen.team, self._table), *of_one.items()):
             for outcome in (None, *RunOutcome):
                 runs = min(own.runs(outcome), self._most(team))
                 for number in range(1, max(-(-runs // ROWS), outcome is None) + 1):
-                    asked = replace(self._chosen, team=team, outcome=outcome)
+                    asked = replace(self.chosen, team=team, outcome=outcome)
                     yield links.runs(team, outcome, number), (asked, number)
 
     def _most(self, team: str | None) -> int:
         """Runs on the lists of a team; among several, each has one page."""
-        return self._limit if team == self._chosen.team else min(self._limit, ROWS)
+        return self.limit if team == self.chosen.team else min(self.limit, ROWS)
 
     def _write_run(self, name: str, session_id: str) -> bool:
         """Write a page of a run, unless it is there as it should be; a run that cannot be shown has none."""
         try:
-            digest = _look() + self._store.digest(session_id)
-            is_there = self._old.get(name) == digest and (self._folder / name).is_file()
+            digest = _look() + self.store.digest(session_id)
+            is_there = self._old.get(name) == digest and (self.folder / name).is_file()
             if not is_there:
-                attempts = self._store.attempts(session_id)
-                forks = self._store.forks_of(*(each.run_id for each in attempts))
+                attempts = self.store.attempts(session_id)
+                forks = self.store.forks_of(*(each.run_id for each in attempts))
                 run = ReportRun.of_stored(attempts, forks, has_tape=any(each.tape is not None for each in attempts))
                 self._put(name, render_html(run, nav=site_nav(_FileLinks())))
         except OSError:
@@ -211,22 +207,20 @@ class _Site:
 
     def _write_around(self, notes: Sequence[str]) -> None:
         """Write all that leads to the pages of runs, the first page first."""
-        links = _FileLinks(only_team=self._chosen.team, lists=self._lists.keys())
+        links = _FileLinks(only_team=self.chosen.team, lists=self._lists.keys())
         for name in self._calls.keys() & self._done.keys():
-            attempts = self._store.attempt_ids(self._calls[name])
+            attempts = self.store.attempt_ids(self._calls[name])
             links.run_pages |= {run_id: (name, f"a{at}") for at, run_id in enumerate(attempts, start=1)}
-        overview = overview_of(
-            self._store, self._chosen, links, table=self._table, prices=self._prices, recurring=self._recurring
-        )
-        prompts = prompts_of(PromptStore(self._store.place, read_only=True), self._chosen)
+        overview = overview_of(self.store, self.chosen, links, table=self._table, recurring=self.recurring)
+        prompts = prompts_of(PromptStore(self.store.place, read_only=True), self.chosen)
         self._finish("style.css", asset("style.css"))
-        self._finish("index.html", render_page("overview", overview, links, self._chosen, notes=notes))
+        self._finish("index.html", render_page("overview", overview, links, self.chosen, notes=notes))
         for name, (asked, number) in self._lists.items():
             most = self._most(asked.team)
-            found = runs_of(self._store, asked, links, number=number, most=most, table=self._table)
-            self._finish(name, render_page("runs", found, links, self._chosen, notes=()))
-        self._finish("issues.html", render_page("issues", self._recurring, links, self._chosen))
-        self._finish("prompts.html", render_page("prompts", prompts, links, self._chosen))
+            found = runs_of(self.store, asked, links, number=number, most=most, table=self._table)
+            self._finish(name, render_page("runs", found, links, self.chosen, notes=()))
+        self._finish("issues.html", render_page("issues", self.recurring, links, self.chosen))
+        self._finish("prompts.html", render_page("prompts", prompts, links, self.chosen))
 
     def _notes(self) -> Iterator[str]:
         missing = len(self._calls.keys() - self._done.keys())
@@ -234,7 +228,7 @@ class _Site:
             yield f"Not all pages were made: {missing} of {len(self._calls)} pages of runs are missing."
         if self._uncovered > 0:
             yield (
-                f"The newest {self._limit:,} failed runs and runs with findings have a page; {self._uncovered:,} older "
+                f"The newest {self.limit:,} failed runs and runs with findings have a page; {self._uncovered:,} older "
                 "failed runs have none. More of them: --limit"
             )
         if len(self._table.teams) > _TEAMS:
@@ -246,11 +240,11 @@ class _Site:
 
     def _put(self, name: str, text: str) -> None:
         """Write a file whole or not at all; a link that lies in its place is replaced and not followed."""
-        beside = self._folder / _BESIDE
+        beside = self.folder / _BESIDE
         beside.unlink(missing_ok=True)
         with open(beside, "x", encoding="utf-8", opener=opener) as file:
             file.write(text)
-        beside.replace(self._folder / name)
+        beside.replace(self.folder / name)
 
 
 def _newest_first(run: RunSummary) -> tuple[float, str]:

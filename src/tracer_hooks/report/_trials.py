@@ -50,11 +50,11 @@ def repair_reason(repair: Repair) -> str:
     return sentence(said)
 
 
-def from_where(repair: Repair, agent: str = "") -> str:
+def from_where(repair: Repair, agent: str = "", how: str = "resumed at") -> str:
     """Return which part of the run was new: ``"from scratch"``, ``"resumed at step 2 (calculator)"``."""
     if repair.resume_from is None:
         return "from scratch"
-    return f"resumed at step {repair.resume_from}" + (f" ({one_line(agent, _AGENT)})" if agent else "")
+    return f"{how} step {repair.resume_from}" + (f" ({agent})" if agent else "")
 
 
 def outcome_word(trial: PastTrial) -> str:
@@ -102,11 +102,6 @@ def result_words(log: RepairLog) -> str:
     if log.trials[-1].outcome is RunOutcome.UNKNOWN:
         return f"None of the {count} trials passed." if count > 1 else "The one trial did not pass."
     return f"None of the {count} trials helped." if count > 1 else "The one trial did not help."
-
-
-def why_it_stopped(log: RepairLog) -> str:
-    """Return why there were no more trials; empty where that is not recorded."""
-    return one_line(log.stopped, _WHY)
 
 
 def what_it_shows(log: RepairLog) -> str:
@@ -163,7 +158,12 @@ def repair_line(repair: Repair, trajectory: Trajectory | None = None) -> str:
 def _lines(log: RepairLog, trajectory: Trajectory | None) -> Iterator[RenderableType]:
     yield styled(("What was tried  ", "bold"), (result_words(log), "green" if log.recovered else "yellow"))
     trials = log.trials[:_MOST_LINES_OF_REPAIR]
-    cells = [(outcome_word(each), what_was_done(each.repair), _from(each.repair, trajectory)) for each in trials]
+    # Few words: a line is to fit into 80 columns.
+    agents = [_agent_at(trajectory, each.repair.resume_from, 40) for each in trials]
+    cells = [
+        (outcome_word(each), what_was_done(each.repair), from_where(each.repair, agent, "from"))
+        for each, agent in zip(trials, agents, strict=True)
+    ]
     wide = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for number, (trial, (word, done, where)) in enumerate(zip(trials, cells, strict=True), start=1):
         yield styled(
@@ -177,18 +177,17 @@ def _lines(log: RepairLog, trajectory: Trajectory | None) -> Iterator[Renderable
             yield _below((sentence(one_line(trial.note, _LONGEST_NOTE)), "dim"))
     if len(log.trials) > _MOST_LINES_OF_REPAIR:
         yield styled((f"  and {len(log.trials) - _MOST_LINES_OF_REPAIR} more", "dim"))
-    ends = (("Why it stopped", sentence(why_it_stopped(log))), ("What it shows", what_it_shows(log)))
-    for title, said in (*ends, ("What it cost", sentence(capital(total_price_words(log))))):
+    for title, said in _ends(log):
         if said:
             yield styled((f"{title:<14}  ", "bold"), (said, ""))
 
 
-def _from(repair: Repair, trajectory: Trajectory | None) -> str:
-    """The first live step, in few words: the line is to fit into 80 columns."""
-    if repair.resume_from is None:
-        return "from scratch"
-    agent = _agent_at(trajectory, repair.resume_from, 40)
-    return f"from step {repair.resume_from}" + (f" ({agent})" if agent else "")
+def _ends(log: RepairLog) -> tuple[tuple[str, str], ...]:
+    return (
+        ("Why it stopped", sentence(one_line(log.stopped, _WHY))),
+        ("What it shows", what_it_shows(log)),
+        ("What it cost", sentence(total_price_words(log))),
+    )
 
 
 def _below(*parts: tuple[str, str]) -> RenderableType:
@@ -227,9 +226,8 @@ def tree_view(run: ReportRun, attempts: Sequence[View]) -> View | None:
         others=[attempt for attempt in attempts[1:] if attempt["key"] not in told and not left_out],
         forks=[(keys.get(fork.attempt, "a1"), fork) for fork in shown],
         left_out=left_out + len(run.forks) - len(shown),
-        result=result_words(log) if log is not None else "",
-        stopped=sentence(why_it_stopped(log)) if log is not None else "",
-        price=sentence(total_price_words(log)) if log is not None else "",
+        result="" if log is None else result_words(log),
+        ends=() if log is None else _ends(log)[::2],
     )
 
 
@@ -242,18 +240,14 @@ def evidence_of_replays(run: ReportRun) -> Iterator[str]:
             yield f"Fork at step {fork.step}: {sentence(one_line(fork.verdict, _WHY))}"
 
 
-def saved_tokens(trial: PastTrial, run: Trajectory) -> int:
-    """Tokens of the steps that a trial kept: they stand in its run, and were not spent."""
-    return max(0, run.usage.total - (trial.usage.total - trial.repair.usage.total))
-
-
 def _trial_view(trial: PastTrial, key: str, run: ReportRun) -> View:
     repair, first = trial.repair, run.attempts[0].trajectory
     made = next((each.trajectory for each in run.attempts if each.number == trial.attempt), None)
     step, facts = repair.resume_from, price_words(trial)
-    saved = saved_tokens(trial, made) if made is not None and trial.usage != Usage() else 0
-    if step is not None and saved:
-        facts.append(f"{saved:,} tokens saved")
+    if step is not None and made is not None and trial.usage != Usage():
+        # Tokens of the steps that the trial kept: they stand in its run, and were not spent.
+        saved = made.usage.total - (trial.usage.total - repair.usage.total)
+        facts += [f"{saved:,} tokens saved"] if saved > 0 else []
     is_diff = repair.target is RepairTarget.INSTRUCTIONS and was_run(trial)
     text = repair.text if was_run(trial) and not is_diff else ""  # what was not run told the answer
     return dict(

@@ -273,26 +273,23 @@ def diff_lines(before: str, after: str) -> list[DiffLine]:
     """``before`` and ``after`` as one list of lines, changed words marked, long unchanged parts left out."""
     old, new = (text[:_LONGEST].split("\n")[:_MOST_LINES] if text else [] for text in (before, after))
     lines: list[DiffLine] = []
-    blocks = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
-    for number, (tag, start, end, new_start, new_end) in enumerate(blocks):
-        if tag == "equal":
-            lines += _unchanged(old[start:end], is_first=number == 0, is_last=number == len(blocks) - 1)
-        else:
-            lines += _changed(old[start:end], new[new_start:new_end])
-    return lines
+    told = 0
+    for group in SequenceMatcher(None, old, new, autojunk=False).get_grouped_opcodes(_CONTEXT):
+        lines += _left_out(old[told : group[0][1]])
+        for tag, start, end, new_start, new_end in group:
+            is_same = tag == "equal"
+            lines += map(_same, old[start:end]) if is_same else _changed(old[start:end], new[new_start:new_end])
+        told = group[-1][2]
+    return [*lines, *_left_out(old[told:])]
 
 
-def _unchanged(lines: Sequence[str], *, is_first: bool, is_last: bool) -> Iterator[DiffLine]:
-    head, tail = 0 if is_first else _CONTEXT, 0 if is_last else _CONTEXT
-    hidden = len(lines) - head - tail
-    if hidden <= 2:
-        head, hidden = len(lines), 0
-    for line in lines[:head]:
-        yield DiffLine("same", (Passage(line),))
-    if hidden:
-        yield DiffLine("gap", (Passage(f"{hidden} unchanged lines"),))
-        for line in lines[head + hidden :]:
-            yield DiffLine("same", (Passage(line),))
+def _same(line: str) -> DiffLine:
+    return DiffLine("same", (Passage(line),))
+
+
+def _left_out(lines: Sequence[str]) -> Iterable[DiffLine]:
+    """A note in the place of lines that are the same, unless they are few."""
+    return map(_same, lines) if len(lines) <= 2 else [DiffLine("gap", (Passage(f"{len(lines)} unchanged lines"),))]
 
 
 def _changed(old: Sequence[str], new: Sequence[str]) -> Iterator[DiffLine]:

@@ -249,9 +249,9 @@ class HookOptions:
         urls = publish_urls(self.publish)
         if not urls:
             return None
-        from tracer_hooks.publishing import publisher_for
+        from tracer_hooks.publishing import Publisher, destinations_of
 
-        return publisher_for(urls)
+        return Publisher(destinations_of(urls))
 
     @cached_property
     def strategies(self) -> Strategies:

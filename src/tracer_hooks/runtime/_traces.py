@@ -55,9 +55,10 @@ class CollectedTrace:
     touched: float = field(default_factory=time.monotonic)
 
     @property
-    def goes_on_outside(self) -> bool:
-        """Tell whether a span of another provider around it is open, so that it goes on."""
-        return self.outer is not None and bool(self.outer.is_recording())
+    def patience_s(self) -> float:
+        """How long it goes on without a sign: something in it is open, or a span of another provider around it."""
+        goes_on_outside = self.outer is not None and bool(self.outer.is_recording())
+        return _IDLE_S if goes_on_outside else _STALLED_S if self.open else 0.0
 
 
 @dataclass(frozen=True)
@@ -72,19 +73,11 @@ class _Due:
 
 
 class _EndingTraces(BackgroundQueue[_Due]):
-    """Traces that are over after a delay, the same for all of them; one thread hands them on."""
-
-    def __init__(self, name: str, delay_s: float) -> None:
-        self._wait_s = delay_s
-        super().__init__(name, max_items=_MOST_WAITING, order=-1)  # its work leads to more of the others'
+    """Traces that are over after a delay; one thread hands them on."""
 
     def add(self, collector: TraceCollector, trace: CollectedTrace) -> None:
         """Let ``trace`` be over after the delay, if nothing happens in it before."""
-        self.put(_Due(collector, trace, time.monotonic() + self._wait_s, trace.touched))
-
-    def add_now(self, collector: TraceCollector, trace: CollectedTrace) -> None:
-        """Let ``trace`` be handed on as it is."""
-        self.put(_Due(collector, trace, 0.0, None))
+        self.put(_Due(collector, trace, time.monotonic() + _SETTLE_S, trace.touched))
 
     @property
     def _delay_s(self) -> float:
@@ -107,12 +100,7 @@ _collectors: weakref.WeakSet[TraceCollector] = weakref.WeakSet()
 @functools.cache
 def _settling() -> _EndingTraces:
     before_exit(_end_all)
-    return _EndingTraces("tracer-hooks-observe", _SETTLE_S)
-
-
-@functools.cache
-def _stalled() -> _EndingTraces:
-    return _EndingTraces("tracer-hooks-observe-stalled", _STALLED_S)
+    return _EndingTraces("tracer-hooks-observe", max_items=_MOST_WAITING, order=-1)  # its work leads to the others'
 
 
 def _end_all() -> None:
@@ -198,7 +186,7 @@ class TraceCollector(SpanProcessor):
             if touched is not None:
                 if trace.touched != touched or self._traces.get(trace.trace_id) is not trace:
                     return
-                if trace.goes_on_outside and not at_once and time.monotonic() - touched < _IDLE_S:
+                if not at_once and time.monotonic() - touched < trace.patience_s:
                     _settling().add(self, trace)
                     return
                 self._remove(trace)
@@ -251,16 +239,14 @@ class TraceCollector(SpanProcessor):
             trace.spans.append(span)
             trace.has_root = trace.has_root or _is_root(span)
             trace.touched = time.monotonic()
-            if not trace.open:
+            if trace.has_root or not trace.open:
                 _settling().add(self, trace)
-            elif trace.has_root:
-                _stalled().add(self, trace)
 
     def _end_trace(self, trace: CollectedTrace) -> None:
         """Let a trace that has not ended be handed on as it is, and not in the thread of a run."""
         trace.is_abandoned = not trace.has_root
         self._remove(trace)
-        _settling().add_now(self, trace)
+        _settling().put(_Due(self, trace, 0.0, None))
 
     def _remove(self, trace: CollectedTrace) -> None:
         del self._traces[trace.trace_id]

@@ -110,8 +110,6 @@ class LiveLinks:
     """Addresses on this server, which keep what the present page asks for."""
 
     asked: AskedPage = AskedPage()
-    keeps_team: bool = True
-    """Whether lists are of the present team where none is named."""
     stylesheet: str = STYLE
 
     def page(self, name: str) -> str:
@@ -121,7 +119,6 @@ class LiveLinks:
 
     def runs(self, team: str | None = None, outcome: RunOutcome | None = None, number: int = 1) -> str:
         """A page of a list of runs."""
-        team = self.asked.team if team is None and self.keeps_team else team
         return replace(self.asked, team=team, outcome=outcome, page=number).address("/runs")
 
     def run(self, run_id: str, step: int | None = None) -> str:
@@ -200,7 +197,7 @@ class LivePages:
     def _page(self, name: str, request: Request, view: Callable[[AskedPage, LiveLinks], object]) -> Response:
         asked = AskedPage.of(request.query_params)
         chosen = asked.chosen
-        links = LiveLinks(asked=asked, keeps_team=name != "runs")
+        links = LiveLinks(asked=asked)
 
         def made() -> str:
             return render_page(

@@ -77,7 +77,8 @@ class Spool:
 
     def left(self) -> Iterator[KeptRequest]:
         """The requests that a server which is no longer there has left; they are this one's now."""
-        for name in sorted({path.name.partition("-")[0] for path in self._folder.glob("*-*")}):
+        ours = [path for path in self._folder.glob("*-*") if path.suffix in (_JSON, _PROTOBUF)]
+        for name in sorted({path.name.partition("-")[0] for path in ours}):
             with locked(self._folder / name, waits=False) as is_left:
                 for path in sorted(self._folder.glob(f"{name}-*")) if is_left else ():
                     request = self._new(path.stat().st_size, path.suffix)

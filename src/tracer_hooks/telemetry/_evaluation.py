@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -63,38 +63,28 @@ def evaluations_of(trajectory: Trajectory, attribution: Attribution) -> tuple[St
 
     Where no step is named at ``likely`` or ``clear``, the run as a whole comes first, as ``abstained``.
     """
-    return tuple(_evaluations(trajectory, attribution))
 
-
-def _evaluations(trajectory: Trajectory, attribution: Attribution) -> Iterator[StepEvaluation]:
-    is_named = attribution.certainty in ("clear", "likely") and attribution.step is not None
-    named = attribution.step if is_named else None
-    step = trajectory.steps[named] if named is not None else None
-    yield StepEvaluation(
-        label=EvaluationLabel.DECISIVE if is_named else EvaluationLabel.ABSTAINED,
-        step=named,
-        agent=attribution.agent if is_named else None,
-        trace_id=trajectory.trace_id,
-        span_id=step.span_id if step is not None else None,
-        score=attribution.confidence if is_named else None,
-        kinds=_kinds(attribution, named),
-        text=" ".join(attribution.explain().split()),
-    )
-    seen = {named, None}
-    for finding in attribution.findings:
-        if finding.step is None or finding.step in seen or not _contributes(finding):
-            continue
-        seen.add(finding.step)
-        yield StepEvaluation(
-            label=EvaluationLabel.CONTRIBUTING,
-            step=finding.step,
-            agent=trajectory.steps[finding.step].agent,
+    def evaluated(label: EvaluationLabel, step: int | None, text: str, score: float | None = None) -> StepEvaluation:
+        acted = trajectory.steps[step] if step is not None else None
+        return StepEvaluation(
+            label=label,
+            step=step,
+            agent=None if acted is None else attribution.agent if step == named else acted.agent,
             trace_id=trajectory.trace_id,
-            span_id=trajectory.steps[finding.step].span_id,
-            score=None,
-            kinds=_kinds(attribution, finding.step),
-            text=" ".join(finding.text.split()),
+            span_id=acted.span_id if acted is not None else None,
+            score=score,
+            kinds=_kinds(attribution, step),
+            text=" ".join(text.split()),
         )
+
+    named = attribution.step if attribution.certainty in ("clear", "likely") else None
+    label = EvaluationLabel.ABSTAINED if named is None else EvaluationLabel.DECISIVE
+    score = None if named is None else attribution.confidence
+    found = {named: evaluated(label, named, attribution.explain(), score)}
+    for finding in attribution.findings:
+        if finding.step is not None and finding.step not in found and _contributes(finding):
+            found[finding.step] = evaluated(EvaluationLabel.CONTRIBUTING, finding.step, finding.text)
+    return tuple(found.values())
 
 
 _OWN_ERRORS = frozenset(
@@ -133,7 +123,7 @@ def diagnosis_record(
     Returns:
         The record, which has no id and no times yet.
     """
-    evaluation = next(_evaluations(trajectory, attribution))
+    evaluation = evaluations_of(trajectory, attribution)[0]
     judged = span_ids.get(evaluation.step) if evaluation.step is not None else None
     trace_id = trajectory.trace_id or ""
     return SpanRecord(

@@ -20,7 +20,7 @@ from tracer_hooks import _background
 from tracer_hooks._background import Breaker
 from tracer_hooks.config import CaptureConfig
 from tracer_hooks.errors import ConfigError
-from tracer_hooks.publishing import _publisher, publisher_for, send_request
+from tracer_hooks.publishing import Publisher, _publisher, destinations_of, send_request
 from tracer_hooks.runtime._options import HookOptions
 from tracer_hooks.telemetry import Capture
 
@@ -52,7 +52,7 @@ def backend() -> Iterator[ScriptedBackend]:
 
 
 def publish(backend: ScriptedBackend, trace_id: str = TRACE, kind: str = "phoenix") -> None:
-    publisher_for(backend.url(kind)).publish(failed_run(trace_id), blamed(), OFF)
+    Publisher(destinations_of(backend.url(kind))).publish(failed_run(trace_id), blamed(), OFF)
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
@@ -175,7 +175,7 @@ def test_a_backend_that_fails_is_said_once_and_gets_everything_when_it_is_back(
     monkeypatch.setitem(send_request.__kwdefaults__ or {}, "timeout_s", 0.1)
     backend = ScriptedBackend()
     with serving(backend):
-        publisher = publisher_for(backend.url("phoenix"))
+        publisher = Publisher(destinations_of(backend.url("phoenix")))
         if failure == "hangs":
             backend.hangs.set()
         elif failure != "down":
@@ -207,7 +207,7 @@ def test_what_is_over_the_bound_is_counted_and_said_once(
     for number in range(8):
         publish(backend, f"{number:032x}")
     assert not tracer_hooks.flush(10)
-    kept = len(_publisher.queue_for(publisher_for(backend.url("phoenix")).destinations[0])._waiting)
+    kept = len(_publisher.queue_for(destinations_of(backend.url("phoenix"))[0])._waiting)
     backend.failure = None
     wait_for(lambda: len(traces_of(backend)) == kept)
     assert tracer_hooks.flush(10)
@@ -242,7 +242,7 @@ def test_one_that_is_refused_is_dropped_and_the_next_is_written(
 
 def test_no_caller_waits_a_millisecond_even_for_a_backend_that_hangs(backend: ScriptedBackend) -> None:
     backend.hangs.set()
-    publisher, run, found = publisher_for(backend.url("phoenix")), failed_run(), blamed(contributing=0)
+    publisher, run, found = Publisher(destinations_of(backend.url("phoenix"))), failed_run(), blamed(contributing=0)
     publisher.publish(run, found, OFF)
     times = timeit.repeat(lambda: publisher.publish(run, found, OFF), number=1, repeat=50)
     assert sorted(times)[25] < 0.001
@@ -269,7 +269,7 @@ def test_a_forked_child_writes_what_is_its_own_and_nothing_of_its_parents(backen
     assert not tracer_hooks.flush(10)
     child = os.fork()
     if child == 0:
-        queue = _publisher.queue_for(publisher_for(backend.url("phoenix")).destinations[0])
+        queue = _publisher.queue_for(destinations_of(backend.url("phoenix"))[0])
         is_empty = not queue._waiting
         publish(backend, SECOND)
         os._exit(0 if is_empty and len(queue._waiting) + len(queue._going) == 1 else 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tracer_hooks.report import IndexEntry, ReportAttempt, ReportRun, write_index
+from tracer_hooks.report import ReportAttempt, ReportRun, write_index
 from tracer_hooks.schema import Attribution, Candidate, ErrorMode
 
 from ._pages import NOON, Element, failed_run, parse
@@ -18,11 +18,11 @@ def _run(**answer: object) -> ReportRun:
 
 PLACES = (Candidate(agent="scout", step=1, score=0.2),)
 ENTRIES = (
-    IndexEntry(source="a.json", run=_run(agent="writer", step=2, error_mode=ErrorMode.FM_2_6, confidence=0.7)),
-    IndexEntry(source="b & c.json", run=_run(abstained=True, abstained_reason="no sign of failure")),
-    IndexEntry(source="<d>.json", problem="line 3 is no JSON"),
-    IndexEntry(source="e.json", run=_run()),
-    IndexEntry(source="f.json", run=_run(agent="scout", step=1, confidence=0.2, candidates=PLACES)),
+    ("a.json", _run(agent="writer", step=2, error_mode=ErrorMode.FM_2_6, confidence=0.7)),
+    ("b & c.json", _run(abstained=True, abstained_reason="no sign of failure")),
+    ("<d>.json", "line 3 is no JSON"),
+    ("e.json", _run()),
+    ("f.json", _run(agent="scout", step=1, confidence=0.2, candidates=PLACES)),
 )
 
 

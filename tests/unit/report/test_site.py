@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from tracer_hooks.errors import ConfigError
-from tracer_hooks.report import RunFilter, RunTable, TokenPrices, WrittenSite, _site, write_site
-from tracer_hooks.schema import RunKind, RunOutcome, Usage
+from tracer_hooks.report import RunFilter, RunTable, WrittenSite, _site, write_site
+from tracer_hooks.schema import RunKind, RunOutcome
 from tracer_hooks.store import PromptStore, RunStore, StoredRun
 
 from ._pages import Element, diagnosis, failed_run, parse
@@ -120,10 +120,7 @@ def test_charts_are_of_the_days_that_have_runs_whatever_a_clock_said(store: RunS
     table = RunTable.of(store, RunFilter())
     assert (table.runs(), table.uncharted, (table.last - table.first).days) == (3, 2, 29)
     assert [bar for bar in table.run_bars() if bar[1]] == [(str(BEGAN.date()), 1, 1)]
-    usage = failed_run().usage
-    assert usage != Usage()
-    assert table.spent(None) == "3.7 k"
-    assert table.spent(TokenPrices(1000, 0)) == f"{3 * usage.input_tokens / 1000:,.2f}"
+    assert table.tokens == 3 * failed_run().usage.total > 0
 
 
 def test_written_again_only_what_changed_is_made_and_what_does_not_belong_goes(store: RunStore) -> None:

@@ -15,8 +15,8 @@ from tracer_hooks.diagnosis._protocol import FitReport, StepScores
 from tracer_hooks.diagnosis._weight_files import read_saved, write_saved
 from tracer_hooks.diagnosis.ranking._answers import Ranking, attribution_by, has_content
 from tracer_hooks.diagnosis.ranking._fit import adapt, cases_of, fit_structural
+from tracer_hooks.diagnosis.ranking._learners import normalised
 from tracer_hooks.diagnosis.ranking._model import SHIPPED, StructuralModel, prior_logits, run_features
-from tracer_hooks.diagnosis.ranking._pooling import normalised
 from tracer_hooks.diagnosis.ranking._signals import trust_in
 from tracer_hooks.diagnosis.ranking._table import FeatureTable, feature_of, features_of, table_of
 from tracer_hooks.diagnosis.ranking._view import View

@@ -9,7 +9,7 @@ import numpy as np
 from tracer_hooks.diagnosis._protocol import Scorer, StepScores
 from tracer_hooks.diagnosis.ranking._answers import Ranking, attribution_by, has_content
 from tracer_hooks.diagnosis.ranking._attributor import StructuralAttributor
-from tracer_hooks.diagnosis.ranking._pooling import normalised, pool
+from tracer_hooks.diagnosis.ranking._learners import normalised
 from tracer_hooks.diagnosis.ranking._view import View
 from tracer_hooks.schema import Attribution, ErrorMode, Evidence, Trajectory, Usage
 
@@ -78,9 +78,9 @@ def _pooled(spoken: Mapping[str, StepScores], shares: Mapping[str, float]) -> St
     weights = [shares.get(name, 0.0) for name in spoken]
     total, given = sum(shares.values()), sum(weights)
     scale = total / given if given else 1.0 / len(weights)
-    logits = pool(
-        [normalised(np.array(one.steps)) for one in spoken.values()], [(weight or 0.0) * scale for weight in weights]
-    )
+    members = zip(spoken.values(), weights, strict=True)
+    # The logarithmic opinion pool (Genest and Zidek 1986); the sum of the weights is also an inverse temperature.
+    logits = normalised(np.sum([own * scale * normalised(np.array(one.steps)) for one, own in members], axis=0))
     impossible = np.all([np.isneginf(one.steps) for one in spoken.values()], axis=0)
     agents: dict[str, float] = {}
     modes: dict[tuple[str, ErrorMode], float] = {}

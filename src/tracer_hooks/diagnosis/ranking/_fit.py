@@ -12,9 +12,15 @@ from tracer_hooks._folds import grouped_folds
 from tracer_hooks._lazy import require
 from tracer_hooks.diagnosis._protocol import FitReport
 from tracer_hooks.diagnosis._reading._roles import fold
-from tracer_hooks.diagnosis.ranking._learners import ConditionalLogit, KindLogits, RunFeatures, fit_logits
+from tracer_hooks.diagnosis.ranking._learners import (
+    ConditionalLogit,
+    KindLogits,
+    Logits,
+    RunFeatures,
+    fit_logits,
+    normalised,
+)
 from tracer_hooks.diagnosis.ranking._model import StructuralModel, run_features
-from tracer_hooks.diagnosis.ranking._pooling import Logits, normalised
 from tracer_hooks.diagnosis.ranking._table import features_of
 from tracer_hooks.errors import AttributionError
 from tracer_hooks.schema import LabeledTrajectory, LabelSource

@@ -1,15 +1,35 @@
-"""What is learnt from labels: a conditional logit, kept as numbers that need no learner to use."""
+"""Beliefs over the steps of one run, and what is learnt of them from labels: a conditional logit."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass as checked
 
-from tracer_hooks.diagnosis.ranking._pooling import CHECKS, Logits, Number
+CHECKS = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
+"""Of what is read from files: the fields of the classes below are those of the files."""
+_LARGEST_NUMBER = 1e6
+"""No weight is anywhere near it; beyond, sums would overflow."""
+Number = Annotated[float, Field(ge=-_LARGEST_NUMBER, le=_LARGEST_NUMBER)]
+Logits = NDArray[np.float64]
+"""One log-belief, up to a constant, for each step; ``-inf`` for a step that cannot be the decisive one."""
+FLOOR = -12.0
+"""Log-belief below which a method's word is not taken, so that one method cannot rule a step out for all."""
+
+
+def normalised(logits: Logits) -> Logits:
+    """The same less the logarithm of their sum: logarithms of probabilities, none below :data:`FLOOR`."""
+    top = logits.max()
+    if not np.isfinite(top):
+        return np.full(len(logits), -np.log(max(1, len(logits))))
+    shifted = np.maximum(logits - top, 2 * FLOOR)
+    return np.asarray(np.maximum(shifted - np.log(np.exp(shifted).sum()), FLOOR))
+
 
 _EXACT = {"maxiter": 300, "ftol": 1e-7, "gtol": 1e-3}
 """When a fit is done: weights are of the order of 0.1, and more digits change no ranking."""

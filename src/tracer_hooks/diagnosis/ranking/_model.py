@@ -13,8 +13,7 @@ from pydantic import Field, TypeAdapter
 from pydantic.dataclasses import dataclass as checked
 
 from tracer_hooks.diagnosis._reading._roles import fold
-from tracer_hooks.diagnosis.ranking._learners import ConditionalLogit, KindLogits, RunFeatures
-from tracer_hooks.diagnosis.ranking._pooling import CHECKS, Logits
+from tracer_hooks.diagnosis.ranking._learners import CHECKS, ConditionalLogit, KindLogits, Logits, RunFeatures
 from tracer_hooks.diagnosis.ranking._table import RULES_TOGETHER, FeatureTable
 
 PRIOR: dict[str, float] = {

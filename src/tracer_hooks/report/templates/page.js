@@ -32,14 +32,4 @@
     all("details", steps).forEach((details) => { details.open = open; });
     made.textContent = open ? "Fold all" : "Unfold all";
   })));
-
-  // On paper everything is open.
-  addEventListener("beforeprint", () => all("details:not([open])").forEach((details) => {
-    details.dataset.folded = "";
-    details.open = true;
-  }));
-  addEventListener("afterprint", () => all("details[data-folded]").forEach((details) => {
-    delete details.dataset.folded;
-    details.open = false;
-  }));
 })();
