@@ -21,6 +21,8 @@ def report_command(
     limit: Annotated[
         int, typer.Option(help="How many runs are listed and have a page, the newest first.", min=1)
     ] = 1_000,
+    input_price: Annotated[float, typer.Option(help="Price of a million tokens read.", min=0)] = 0.0,
+    output_price: Annotated[float, typer.Option(help="Price of a million tokens written.", min=0)] = 0.0,
     as_json: Json = False,
     store: Store = None,
 ) -> None:
@@ -29,16 +31,17 @@ def report_command(
     The folder opens from the disk, and as an artefact of a CI job: open index.html. A folder that this command did not
     write is left alone.
     """
-    from tracer_hooks.report import RunFilter, write_site
+    from tracer_hooks.report import RunFilter, TokenPrices, write_site
 
     chosen = RunFilter(team=team, since=since_of(since), tags=tags_of(tag))
+    prices = TokenPrices(input_price, output_price) if input_price or output_price else None
     with (
         store_to_read(store) as kept,
         ProgressDisplay(err(), transient=True, on_terminals_only=True, hidden=as_json) as bars,
         writing_page(out_folder, option="--out", kind=ConfigError),
     ):
         site = write_site(
-            out_folder, kept, chosen, limit=limit,
+            out_folder, kept, chosen, limit=limit, prices=prices,
             on_page=lambda what, done, total: bars.update(what, what, done, total),
         )  # fmt: skip
     if as_json:

@@ -7,6 +7,7 @@ from tracer_hooks._lazy import lazy_names
 if TYPE_CHECKING:
     from tracer_hooks.report._counts import RunFilter as RunFilter
     from tracer_hooks.report._counts import RunTable as RunTable
+    from tracer_hooks.report._counts import TokenPrices as TokenPrices
     from tracer_hooks.report._diagnosis import diagnosis_text as diagnosis_text
     from tracer_hooks.report._diagnosis import suggestion as suggestion
     from tracer_hooks.report._improvement import ReportComparison as ReportComparison

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
 from tracer_hooks.report._wording import one_line
 from tracer_hooks.schema import RunOutcome
@@ -16,8 +16,15 @@ if TYPE_CHECKING:
 
 _LEAST_DAYS, _DAYS, _MOST_DAYS = 14, 30, 92
 """Days of a chart: at least, where no beginning is asked for, and at most."""
-Bars = Sequence[tuple[str, int, int]]
+Bars = Sequence[tuple[str, float, int]]
 """Label, value, and how much of it failed."""
+
+
+class TokenPrices(NamedTuple):
+    """Prices of a million tokens that are read, and that are written."""
+
+    read: float
+    written: float
 
 
 class _Asked(TypedDict):
@@ -69,6 +76,8 @@ class RunTable:
     """The day that they end with."""
     counts: tuple[RunCount, ...] = ()
     """What was counted; runs before the first day have no day."""
+    prices: TokenPrices | None = None
+    """What tokens cost; None where tokens are counted."""
 
     @classmethod
     def of(cls, store: RunStore, chosen: RunFilter) -> RunTable:
@@ -92,7 +101,7 @@ class RunTable:
         counts: dict[str, list[RunCount]] = defaultdict(list)
         for count in self.counts:
             counts[count.team].append(count)
-        found = {team: RunTable(self.first, self.last, tuple(own)) for team, own in counts.items()}
+        found = {team: replace(self, counts=tuple(own)) for team, own in counts.items()}
         return dict(sorted(found.items(), key=lambda each: (-each[1].runs(), each[0])))
 
     def runs(self, outcome: RunOutcome | None = None) -> int:
@@ -110,18 +119,19 @@ class RunTable:
         return _runs(each for each in self.counts if each.day is None or not self.first <= each.day <= self.last)
 
     @property
-    def tokens(self) -> int:
-        """How many tokens they took; 0 where no run reports any."""
-        return _tokens(self.counts)
+    def spent(self) -> str:
+        """What they cost where prices are known, else their tokens; empty where no run reports any."""
+        spent = _spent(self.counts, self.prices)
+        return "" if not spent else short_number(int(spent)) if self.prices is None else f"{spent:,.2f}"
 
     def run_bars(self) -> Bars:
         """Runs of each day."""
         days = self._by_day().items()
         return [(str(day), _runs(own), _runs(each for each in own if each.outcome == "failed")) for day, own in days]
 
-    def token_bars(self) -> Bars:
-        """Tokens of each day."""
-        return [(str(day), _tokens(own), 0) for day, own in self._by_day().items()]
+    def spent_bars(self) -> Bars:
+        """Cost or tokens of each day."""
+        return [(str(day), round(_spent(own, self.prices), 4), 0) for day, own in self._by_day().items()]
 
     def _by_day(self) -> dict[date, list[RunCount]]:
         every = range((self.last - self.first).days + 1)
@@ -135,8 +145,9 @@ def _runs(counts: Iterable[RunCount]) -> int:
     return sum(count.runs for count in counts)
 
 
-def _tokens(counts: Iterable[RunCount]) -> int:
-    return sum(count.input_tokens + count.output_tokens for count in counts)
+def _spent(counts: Iterable[RunCount], prices: TokenPrices | None) -> float:
+    read, written = (1.0, 1.0) if prices is None else (prices.read / 1e6, prices.written / 1e6)
+    return sum(count.input_tokens * read + count.output_tokens * written for count in counts)
 
 
 def short_number(count: int) -> str:

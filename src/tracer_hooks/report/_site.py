@@ -15,7 +15,7 @@ from tracer_hooks._guard import is_strict, logger
 from tracer_hooks._version import __version__
 from tracer_hooks.diagnosis import RecurringFindings, recurring_findings
 from tracer_hooks.errors import ConfigError
-from tracer_hooks.report._counts import RunFilter, RunTable
+from tracer_hooks.report._counts import RunFilter, RunTable, TokenPrices
 from tracer_hooks.report._overview import ROWS, overview_of, prompts_of, render_page, runs_of, site_nav
 from tracer_hooks.report._page import asset, render_html
 from tracer_hooks.report._run import ReportRun
@@ -86,6 +86,7 @@ def write_site(
     chosen: RunFilter,
     *,
     limit: int = 1_000,
+    prices: TokenPrices | None = None,
     on_page: Callable[[str, int, int], object] = lambda what, done, total: None,
 ) -> WrittenSite:
     """Write the pages into ``folder``, which opens from the disk as it is.
@@ -98,6 +99,7 @@ def write_site(
         store: The runs; the file need not be there.
         chosen: Which runs the pages are about.
         limit: How many runs are listed and looked at, and how many pages of runs there are, the newest first.
+        prices: Prices of the tokens, for costs.
         on_page: Called with what is done, how many are done, and how many there are.
 
     Raises:
@@ -108,7 +110,7 @@ def write_site(
     is_there = store.exists()
     recurring = recurring_findings(store, **chosen.asked, limit=limit) if is_there else RecurringFindings()
     with locked(folder.absolute()):
-        site = _Site(folder=folder, store=store, chosen=chosen, limit=limit, recurring=recurring)
+        site = _Site(folder=folder, store=store, chosen=chosen, limit=limit, prices=prices, recurring=recurring)
         return site.write(on_page)
 
 
@@ -118,11 +120,12 @@ class _Site:
     store: RunStore
     chosen: RunFilter
     limit: int
+    prices: TokenPrices | None
     recurring: RecurringFindings
 
     def __post_init__(self) -> None:
         self._old = _manifest(self.folder)
-        self._table = RunTable.of(self.store, self.chosen)
+        self._table = replace(RunTable.of(self.store, self.chosen), prices=self.prices)
         self._calls, self._uncovered = self._wanted_calls() if self.store.exists() else ({}, 0)
         self._lists = dict(self._wanted_lists())
         self._done: dict[str, str] = {}

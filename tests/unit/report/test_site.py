@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from tracer_hooks.errors import ConfigError
-from tracer_hooks.report import RunFilter, RunTable, WrittenSite, _site, write_site
+from tracer_hooks.report import RunFilter, RunTable, TokenPrices, WrittenSite, _site, write_site
 from tracer_hooks.schema import RunKind, RunOutcome
 from tracer_hooks.store import PromptStore, RunStore, StoredRun
 
@@ -120,7 +121,9 @@ def test_charts_are_of_the_days_that_have_runs_whatever_a_clock_said(store: RunS
     table = RunTable.of(store, RunFilter())
     assert (table.runs(), table.uncharted, (table.last - table.first).days) == (3, 2, 29)
     assert [bar for bar in table.run_bars() if bar[1]] == [(str(BEGAN.date()), 1, 1)]
-    assert table.tokens == 3 * failed_run().usage.total > 0
+    usage = failed_run().usage
+    assert table.spent == "3.7 k"
+    assert replace(table, prices=TokenPrices(1000, 0)).spent == f"{3 * usage.input_tokens / 1000:,.2f}"
 
 
 def test_written_again_only_what_changed_is_made_and_what_does_not_belong_goes(store: RunStore) -> None:
