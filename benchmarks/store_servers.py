@@ -4,8 +4,7 @@
 
 The server is one of its own in a temporary folder on the disk, with PostgreSQL's defaults (``fsync`` among them).
 
-- load: eight processes (``--processes``) store 200 runs a second, of ten steps with a tape. The figure is how long a
-  call is kept.
+- load: eight processes (``--processes``) store 200 runs a second of ten steps. The figure is how long a call is kept.
 - list: how long the newest 50 runs, the counts, the issues of 1,000 runs and a search by the beginning of an id take
   among so many runs.
 - kills: the processes store all the time; one after the other is killed, and the server between. What a call had
@@ -38,8 +37,6 @@ from tracer_hooks.runtime._store_writer import PendingCall, writer_for  # noqa: 
 from tracer_hooks.schema import Attribution, Finding, FindingKind, RunOutcome, Step, Trajectory, Usage  # noqa: E402
 from tracer_hooks.store import PackedRun, RunStore, StoredRun  # noqa: E402
 
-RATE = 200.0
-"""Runs a second that all processes store together."""
 _RECOVERED_S = 8.0
 """A server that failed is tried again after five seconds; until then nobody waits, and nothing is acknowledged."""
 _WARM_S = 3.0
@@ -105,7 +102,7 @@ def load(url: str, seconds: float, processes: int) -> dict[str, Any]:
     """The wait of callers at 200 runs a second in all."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        own = {"rate": RATE / processes, "seconds": seconds + _WARM_S}
+        own = {"rate": 200.0 / processes, "seconds": seconds + _WARM_S}
         workers = [start(url, f"w{number}", folder, **own) for number in range(processes)]
         for worker in workers:
             worker.wait()

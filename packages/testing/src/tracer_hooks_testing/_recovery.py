@@ -290,15 +290,13 @@ class PromptsContract(ContractBase):
         seen = observer.trajectory
         present = seen.instructions_of("writer")
         assert present is not None
-        since = len(llm.requests)
         with tempfile.TemporaryDirectory() as folder, PromptStore(Path(folder) / "runs.sqlite") as store:
             name = fingerprint(seen.framework, seen.team)
             text = f"{present.rstrip()} {_MORE}"
-            told = present if own is None else own
-            version = store.propose(name, {"writer": text}, {"writer": told}, team_name=seen.team)
+            version = store.propose(name, {"writer": text}, {"writer": own or present}, team_name=seen.team)
             store.start_trial(name, version.number)
             store.accept(name, version.number)
-            yield _Accepted(store, name, present.strip(), text, llm, since)
+            yield _Accepted(store, name, present.strip(), text, llm, len(llm.requests))
 
     @contextmanager
     def _with_prompts(self, team: Any, accepted: _Accepted, **options: Any) -> Iterator[None]:
