@@ -7,7 +7,7 @@ import pytest
 from tracer_hooks.diagnosis import get_attributor
 from tracer_hooks.diagnosis.ranking._table import features_of
 from tracer_hooks.errors import AttributionError
-from tracer_hooks.schema import Step, Trajectory
+from tracer_hooks.schema import RunOutcome, Step, Trajectory
 from tracer_hooks_models import _shipped
 from tracer_hooks_models._shipped import ENCODER as SHIPPED
 from tracer_hooks_models._shipped import SHA256
@@ -31,7 +31,7 @@ def shipped() -> EncoderAttributor:
 def run(steps) -> Trajectory:
     task = "She made 7 two-point shots and 3 three-point shots. How many points?"
     turns = tuple(Step(index=k, agent=agent, content=text) for k, (agent, text) in enumerate(steps))
-    return Trajectory(run_id="points", task=task, steps=turns)
+    return Trajectory(run_id="points", task=task, steps=turns, outcome=RunOutcome.FAILED)
 
 
 def test_the_weights_are_those_that_the_code_names_and_fit_the_wheel() -> None:
