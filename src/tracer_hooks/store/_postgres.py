@@ -42,8 +42,8 @@ _ADVICE = (
     (r"no space|disk full|could not extend", "Free some disk space on the server"),
     (r"lock timeout|deadlock|statement timeout", "Others keep the server busy: try again when they are done"),
 )
-_ELSE = "Start the server or set TRACER_HOOKS_STORE to another one, or TRACER_HOOKS_STORE=off to keep no runs"
 """What to do by what the server said."""
+_ELSE = "Start the server or set TRACER_HOOKS_STORE to another one, or TRACER_HOOKS_STORE=off to keep no runs"
 
 
 class PostgresDatabase:
