@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import itertools
 import threading
 import tracemalloc
 import weakref
@@ -118,23 +119,25 @@ def test_a_run_goes_when_newer_ones_have_come(solve: Callable[[str], str]) -> No
 
 @pytest.mark.slow
 def test_runs_leave_nothing_behind(solve: Callable[[str], str]) -> None:
-    def left_by(count: int) -> int:
-        before, _ = tracemalloc.get_traced_memory()
+    def seen_after(count: int) -> tracemalloc.Snapshot:
         for number in range(count):
             solve(f"task {number}")
         assert tracer_hooks.flush(30)
         gc.collect()
-        return tracemalloc.get_traced_memory()[0] - before
+        return tracemalloc.take_snapshot()
 
-    left_by(50)
     tracemalloc.start()
     try:
-        left_by(50)
-        left = [left_by(120) for _ in range(3)]
+        seen = [seen_after(count) for count in (100, 120, 120, 120)]
     finally:
         tracemalloc.stop()
+    grown = [
+        [each for each in after.compare_to(before, "lineno") if "tracemalloc" not in str(each.traceback)]
+        for before, after in itertools.pairwise(seen)
+    ]
+    left = [sum(each.size_diff for each in lines) for lines in grown]
     # What each run leaves shows in all three; what a cache takes once, or another test's thread, in one.
-    assert min(left) < 24_000, f"120 runs left {left} bytes behind"
+    assert min(left) < 24_000, "\n".join(map(str, [f"120 runs left {left} bytes behind", *grown[-1][:8]]))
 
 
 @pytest.mark.parametrize("fails", [False, True])

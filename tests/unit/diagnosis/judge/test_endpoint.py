@@ -272,8 +272,9 @@ def test_the_judges_calls_are_not_traced() -> None:
     watching = Watching()
     asked = JudgeAttributor(JudgeOptions(cache_dir=None, budget=budget()), model=watching)
     asked.attribute(shop_run())
-    list(diagnose_each([(shop_run(), None)] * 2, attributor=asked))
-    assert watching.suppressed == [True, True, True]
+    list(diagnose_each([(shop_run(), None)] * 2, attributor=asked))  # the same question may be asked once for both
+    assert len(watching.suppressed) >= 2
+    assert all(watching.suppressed)
     assert not is_suppressed()
 
 
