@@ -16,7 +16,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from _thread import RLock
@@ -46,11 +46,18 @@ def process_lock() -> RLock:
     return lock
 
 
-_idle_closeables: weakref.WeakSet[Any] = weakref.WeakSet()
+class IdleCloseable(Protocol):
+    """Something that holds between uses what no child may inherit."""
+
+    def close_idle(self) -> None:
+        """Let go of it; called while :data:`no_fork` is held."""
 
 
-def close_before_fork(closeable: Any) -> None:
-    """Let what holds between uses what no child may inherit ``close_idle()`` before each fork, in :data:`no_fork`."""
+_idle_closeables: weakref.WeakSet[IdleCloseable] = weakref.WeakSet()
+
+
+def close_before_fork(closeable: IdleCloseable) -> None:
+    """Let ``closeable`` close what it holds before each fork."""
     _idle_closeables.add(closeable)
 
 

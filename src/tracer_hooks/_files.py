@@ -201,7 +201,8 @@ def replaced_folder(target: Path) -> Iterator[Path]:
         make_folder(new)
         try:
             yield new
-            _flush(new)
+            for path in filter(Path.is_file, new.rglob("*")):  # before the folder is
+                sync(path)
             if target.exists():
                 target.rename(_beside(target, _ASIDE))
             new.rename(target)
@@ -243,9 +244,10 @@ def _beside(target: Path, ending: str) -> Path:
     return target.with_name(f".{target.name}.{ending}")
 
 
-def _flush(folder: Path) -> None:
-    """Have the files on the disk before the folder is."""
-    for path in folder.rglob("*"):
-        if path.is_file():
-            with open(path, "rb") as file:
-                os.fsync(file.fileno())
+def sync(path: Path) -> None:
+    """Come back when what was written to a file, or the names in a folder, are on the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

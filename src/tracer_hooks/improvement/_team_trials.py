@@ -228,7 +228,8 @@ def judged_run(
     if not passed and found is None:
         with suppressed():
             found = checked_diagnosis(get_attributor(options.attributor), seen, seen.reference)
-            spent += (found and found.usage) or Usage()
+            if found is not None and found.usage is not None:
+                spent += found.usage
     score, said = (verdict.rank, verdict.feedback) if verdict is not None else (float(passed), None)
     told = feedback_of(options.feedback, said, seen.outcome_reason, seen.reference, seen.final_output or "")
     return JudgedRun(

@@ -106,7 +106,7 @@ class RunTable:
 
     def runs(self, outcome: RunOutcome | None = None) -> int:
         """How many runs there are."""
-        return _runs(count for count in self.counts if outcome in (None, count.outcome))
+        return sum(count.runs for count in self.counts if outcome in (None, count.outcome))
 
     @property
     def failed(self) -> int:
@@ -116,7 +116,7 @@ class RunTable:
     @property
     def uncharted(self) -> int:
         """How many are on no day of the charts."""
-        return _runs(each for each in self.counts if each.day is None or not self.first <= each.day <= self.last)
+        return self.runs() - sum(own.runs() for own in self._by_day().values())
 
     @property
     def spent(self) -> str:
@@ -126,23 +126,18 @@ class RunTable:
 
     def run_bars(self) -> Bars:
         """Runs of each day."""
-        days = self._by_day().items()
-        return [(str(day), _runs(own), _runs(each for each in own if each.outcome == "failed")) for day, own in days]
+        return [(str(day), own.runs(), own.failed) for day, own in self._by_day().items()]
 
     def spent_bars(self) -> Bars:
         """Cost or tokens of each day."""
-        return [(str(day), round(_spent(own, self.prices), 4), 0) for day, own in self._by_day().items()]
+        return [(str(day), round(_spent(own.counts, self.prices), 4), 0) for day, own in self._by_day().items()]
 
-    def _by_day(self) -> dict[date, list[RunCount]]:
+    def _by_day(self) -> dict[date, RunTable]:
         every = range((self.last - self.first).days + 1)
         days: dict[date | None, list[RunCount]] = {self.first + timedelta(days=number): [] for number in every}
         for count in self.counts:
             days.get(count.day, []).append(count)
-        return {day: own for day, own in days.items() if day is not None}
-
-
-def _runs(counts: Iterable[RunCount]) -> int:
-    return sum(count.runs for count in counts)
+        return {day: replace(self, counts=tuple(own)) for day, own in days.items() if day is not None}
 
 
 def _spent(counts: Iterable[RunCount], prices: TokenPrices | None) -> float:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tracer_hooks._files import locked, make_folder
+from tracer_hooks._files import locked, make_folder, sync
 
 _JSON, _PROTOBUF = ".json", ".pb"
 
@@ -58,11 +58,7 @@ class Spool:
                 file.flush()
                 os.fsync(file.fileno())
             if os.name != "nt":  # the name of the new file, too
-                handle = os.open(self._folder, os.O_RDONLY)
-                try:
-                    os.fsync(handle)
-                finally:
-                    os.close(handle)
+                sync(self._folder)
         except OSError:
             self.remove(request)
             raise

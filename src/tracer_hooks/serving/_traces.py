@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
 import threading
 import time
 from collections.abc import Collection, Iterator
@@ -12,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tracer_hooks._background import Breaker, start_daemon
+from tracer_hooks._files import sync
 from tracer_hooks._guard import guard, logger
 from tracer_hooks.config import StorePlace
 from tracer_hooks.datasets import runs_of
@@ -263,8 +263,4 @@ def _sync_store(store: StorePlace) -> None:
     """Have what was committed on the disk before its requests are removed: SQLite leaves that to the system."""
     for place in (store, store.with_name(store.name + "-wal")) if isinstance(store, Path) else ():
         with contextlib.suppress(OSError):
-            handle = os.open(place, os.O_RDONLY)
-            try:
-                os.fsync(handle)
-            finally:
-                os.close(handle)
+            sync(place)
